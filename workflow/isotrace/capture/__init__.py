@@ -1,0 +1,1 @@
+"""Activations, true gradients and attention of one checkpoint (METHODS 3)."""

@@ -1,0 +1,116 @@
+"""Queries, keys and logits after rotary embedding, read where the model computes attention (Godey et al. 2024).
+
+An attention function registered with transformers sees them in every family that has that seam; sums are
+added up a sequence at a time, so no (n, T, T) tensor outlives its batch.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from transformers import AttentionInterface
+from transformers.masking_utils import AttentionMaskInterface, eager_mask
+
+from isotrace.errors import DataError
+from isotrace.geometry.attention import HeadSums, add, sequence_sums
+
+NAME = "isotrace"
+
+
+class Reader:
+    """Collects the sums of every attention layer while a batch runs; set ``bucket`` (b, T) before each."""
+
+    def __init__(self, buckets: tuple[str, ...]) -> None:
+        self.buckets = buckets
+        self.bucket: NDArray[np.integer] = np.empty((0, 0), np.int64)
+        self.sums: dict[int, HeadSums] = {}
+
+    def read(self, layer: int, query: Tensor, key: Tensor, logits: Tensor, visible: Tensor) -> None:
+        """query (b, H, T, d_h), key (b, K, T, d_h), logits (b, H, T, T), visible (b, T, T)."""
+        for i in range(query.shape[0]):
+            one = sequence_sums(
+                layer,
+                self.buckets,
+                query=_array(query[i]),
+                key=_array(key[i]),
+                logits=_array(logits[i]),
+                visible=visible[i].cpu().numpy(),
+                bucket=self.bucket[i],
+            )
+            self.sums[layer] = add(self.sums[layer], one) if layer in self.sums else one
+
+
+_reader: list[Reader] = []
+
+
+@contextmanager
+def reading(reader: Reader) -> Iterator[None]:
+    """Send what attention layers compute to ``reader``."""
+    _reader.append(reader)
+    try:
+        yield
+    finally:
+        _reader.pop()
+
+
+def attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    **_: Any,
+) -> tuple[Tensor, Tensor]:
+    """Softmax attention as the eager path computes it, telling the reader what it saw.
+
+    query (b, H, T, d_h); key, value (b, K, T, d_h); attention_mask (b, 1, T, T) added to the logits.
+    """
+    group = query.shape[1] // key.shape[1]
+    keys, values = key.repeat_interleave(group, dim=1), value.repeat_interleave(group, dim=1)
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    logits = torch.matmul(query, keys.transpose(2, 3)) * scale
+    b, _, length, _ = logits.shape
+    visible = torch.ones((b, length, length), dtype=torch.bool, device=logits.device)
+    if attention_mask is not None:
+        mask = attention_mask[..., :length]
+        visible = (mask > torch.finfo(mask.dtype).min / 2).expand(b, -1, length, length)[:, 0]
+        logits = logits + mask
+    if _reader:
+        _reader[-1].read(int(module.layer_idx), query, key, logits, visible)  # type: ignore[arg-type]
+    weights = nn.functional.softmax(logits, dim=-1, dtype=torch.float32).to(query.dtype)
+    return torch.matmul(weights, values).transpose(1, 2).contiguous(), weights
+
+
+AttentionInterface.register(NAME, attend)
+AttentionMaskInterface.register(NAME, eager_mask)
+
+
+def attention_sums(
+    model: nn.Module,
+    inputs: NDArray[np.integer],
+    bucket: NDArray[np.integer],
+    buckets: tuple[str, ...],
+    *,
+    batch_size: int,
+) -> list[HeadSums]:
+    """Sums of every attention layer over passes (p, T); bucket (p, T) is -1 for tokens of no bucket."""
+    reader = Reader(buckets)
+    device = next(model.parameters()).device
+    with reading(reader), torch.no_grad():
+        for start in range(0, len(inputs), batch_size):
+            batch = slice(start, start + batch_size)
+            reader.bucket = bucket[batch]
+            model(input_ids=torch.from_numpy(np.ascontiguousarray(inputs[batch], np.int64)).to(device))
+    if not reader.sums:
+        raise DataError(f"{type(model).__name__}: attention is not available, its layers offer no seam to read it")
+    return [reader.sums[layer] for layer in sorted(reader.sums)]
+
+
+def _array(tensor: Tensor) -> NDArray[np.float64]:
+    array: NDArray[np.float64] = tensor.double().cpu().numpy()
+    return array

@@ -1,0 +1,1 @@
+"""Stored checkpoints: training, discovery, loading, audit and lock."""

@@ -1,0 +1,141 @@
+"""One checkpoint folder -> a model in eval mode with frozen parameters, or one line that says what is wrong.
+
+Loading is transformers' own; which defects are refused is our choice (keys, shapes, dtype, non-finite values).
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isotrace.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+AUTO_CLASSES = {"clm": "AutoModelForCausalLM", "mlm": "AutoModelForMaskedLM"}
+DTYPES = ("float32", "bfloat16")
+_SHOWN = 4
+
+ALLOWED_KEYS = (
+    r"(^|\.)(inv_freq|original_inv_freq)$",
+    r"(^|\.)attention\.(masked_)?bias$",
+    r"(^|\.)attn\.(masked_)?bias$",
+    r"(^|\.)position_ids$",
+)
+"""Buffers that old files store and that the code computes: neither their absence nor their presence matters."""
+
+
+def load_model(
+    folder: str | Path, objective: str, *, dtype: str = "float32", attn_implementation: str = "sdpa"
+) -> "nn.Module":
+    """Load weights offline, without remote code, in one compute dtype whatever the file's own.
+
+    objective: clm | mlm. dtype: float32 | bfloat16. Returns the model in eval mode, parameters frozen.
+    ConfigError for an impossible request; DataError, naming the folder, for missing, unexpected or mismatched
+    keys, a file that cannot be read, and non-finite weights.
+    """
+    if dtype not in DTYPES:
+        raise ConfigError(f"compute dtype {dtype!r}: allowed are {', '.join(DTYPES)}; float16 overflows")
+    if objective not in AUTO_CLASSES:
+        raise ConfigError(f"objective {objective!r}: allowed are {', '.join(AUTO_CLASSES)}")
+    model, info = _from_pretrained(Path(folder), AUTO_CLASSES[objective], dtype, attn_implementation)
+    _check_keys(folder, model, info)
+    _check_finite(folder, model)
+    model.eval()  # a model in train mode drops out, and two captures differ
+    model.requires_grad_(False)
+    return model
+
+
+def _from_pretrained(
+    folder: Path, auto_class: str, dtype: str, attn_implementation: str
+) -> tuple["nn.Module", dict[str, Any]]:
+    require_checkpoint(folder)
+    # A folder with .bin only must not send a conversion request to the hub.
+    os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
+    import torch
+    import transformers
+
+    try:
+        with _quiet():
+            model, info = getattr(transformers, auto_class).from_pretrained(
+                str(folder),
+                dtype=getattr(torch, dtype),
+                attn_implementation=attn_implementation,
+                local_files_only=True,
+                trust_remote_code=False,
+                weights_only=True,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # refused below, where every key can be named
+            )
+    except Exception as error:  # transformers, safetensors, torch and json raise many kinds for a damaged folder
+        raise DataError(f"{folder}: cannot be loaded as {auto_class}: {_first_line(error)}") from error
+    return model, info
+
+
+def require_checkpoint(folder: Path) -> None:
+    """DataError unless the folder has a config and at least one weight file."""
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such checkpoint folder")
+    if not (folder / "config.json").is_file():
+        raise DataError(f"{folder}: no config.json; half-written, or not a checkpoint")
+    if not weight_files(folder):
+        raise DataError(f"{folder}: no weights (*.safetensors or pytorch_model*.bin); half-written checkpoint")
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """Weight files by name; safetensors are preferred, so ``.bin`` are listed only without them."""
+    return sorted(folder.glob("*.safetensors")) or sorted(folder.glob("pytorch_model*.bin"))
+
+
+def _quiet() -> Any:
+    """Transformers' loading table says in forty lines what one error says in one."""
+    from contextlib import contextmanager
+
+    from transformers.utils import logging
+
+    @contextmanager
+    def quiet() -> Any:
+        before = logging.get_verbosity()
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        try:
+            yield
+        finally:
+            logging.set_verbosity(before)
+
+    return quiet()
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0].strip() if lines else type(error).__name__
+
+
+def _check_keys(folder: str | Path, model: "nn.Module", info: dict[str, Any]) -> None:
+    tied = set(getattr(model, "all_tied_weights_keys", None) or ())
+    allowed = re.compile("|".join(ALLOWED_KEYS))
+    missing = sorted(key for key in info["missing_keys"] if key not in tied and not allowed.search(key))
+    unexpected = sorted(key for key in info["unexpected_keys"] if not allowed.search(key))
+    mismatched = sorted(f"{key} {tuple(file)} for {tuple(model_)}" for key, file, model_ in info["mismatched_keys"])
+    problems = [
+        f"{len(keys)} {kind} ({', '.join(keys[:_SHOWN])}{', …' if len(keys) > _SHOWN else ''})"
+        for kind, keys in (("missing", missing), ("unexpected", unexpected), ("mismatched", mismatched))
+        if keys
+    ]
+    problems += [str(message).splitlines()[0] for message in info["error_msgs"]]
+    if problems:
+        raise DataError(f"{folder}: weights do not fit {type(model).__name__}: {'; '.join(problems)}")
+
+
+def _check_finite(folder: str | Path, model: "nn.Module") -> None:
+    bad = [name for name, tensor in model.named_parameters() if not bool(tensor.isfinite().all())]
+    if bad:
+        raise DataError(f"{folder}: {len(bad)} tensors are not finite ({', '.join(bad[:_SHOWN])})")
+
+
+def input_embedding_name(model: "nn.Module") -> str:
+    """The module name of the input embedding, e.g. ``gpt_neox.embed_in``; asked of the model, never guessed."""
+    embedding = model.get_input_embeddings()  # type: ignore[operator]
+    names: list[str] = [name for name, module in model.named_modules() if module is embedding]
+    return names[0]

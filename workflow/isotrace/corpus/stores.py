@@ -1,0 +1,145 @@
+"""Tokens and samples as sealed stores: what training and every capture of a model read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrace.corpus.buckets import bucket_of_ids
+from isotrace.corpus.sample import IGNORED, Sample, masks, sample
+from isotrace.corpus.tokens import Tokens
+from isotrace.errors import DataError
+from isotrace.store import create, fingerprint, open_store, put
+
+ROWS = ("sequence", "draw", "position", "token_id", "target_id", "bucket", "split", "masked")
+
+
+@dataclass(frozen=True)
+class Passes:
+    """What is run through a model: p rows of T ids, and which positions of them are kept.
+
+    inputs, targets, originals (p, T): ids shown, ids predicted (-100 for none), ids of the text; sequence,
+    split (p,); rows: the sampled positions, each array (n,), and ``at`` (n,), the pass each lies in.
+    """
+
+    inputs: NDArray[np.int32]
+    targets: NDArray[np.int32]
+    originals: NDArray[np.int32]
+    sequence: NDArray[np.int32]
+    split: NDArray[np.int8]
+    rows: Mapping[str, NDArray[Any]]
+    at: NDArray[np.int64]
+    bucket_of: NDArray[np.int16]
+    counts: NDArray[np.int64]
+    special_ids: tuple[int, ...]
+    digest: str
+
+
+def write_tokens(manifest: Path, tokens: Tokens, spec: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
+    """Seal packed sequences, counts and the split of one model."""
+    named = {"tokenizer_digest": tokens.tokenizer_digest, "special_ids": list(tokens.special_ids), **attributes}
+    with create(manifest, named, fingerprint(spec)) as root:
+        put(root, "ids", tokens.ids, ("sequence", "position"))
+        put(root, "document", tokens.document, ("sequence", "position"))
+        put(root, "split", tokens.split, ("sequence",))
+        put(root, "counts", tokens.counts, ("token",), units="tokens")
+
+
+def read_tokens(manifest: Path) -> Tokens:
+    """Sealed tokens, as arrays."""
+    root: Any = open_store(manifest)
+    arrays = {name: root[name][...] for name in ("ids", "document", "counts", "split")}
+    digest = str(root.attrs["tokenizer_digest"])
+    return Tokens(**arrays, special_ids=tuple(root.attrs["special_ids"]), tokenizer_digest=digest)
+
+
+def write_sample(manifest: Path, tokens_manifest: Path, spec: Mapping[str, Any]) -> None:
+    """Bucket the ids, draw the positions, mask what is masked, and seal it all."""
+    tokens = read_tokens(tokens_manifest)
+    root: Any = open_store(tokens_manifest, ())
+    buckets, wanted = spec["buckets"], spec["sample"]
+    number = None if buckets["edges"] is not None else buckets["number"]
+    bucket_of = bucket_of_ids(tokens.counts, tokens.special_ids, buckets["kind"], n=number, edges=buckets["edges"])
+    drawn = {
+        "seed": spec["seed"],
+        "objective": spec["objective"],
+        "bucket_by": buckets["by"],
+        "exclude_first": wanted["exclude_first"],
+        "sequences": wanted["sequences"],
+        "rows_per_bucket": wanted["rows_per_bucket"],
+    }
+    if spec["objective"] == "mlm":
+        drawn |= _masking(spec["masking"], root.attrs)
+    chosen = sample(tokens, bucket_of, drawn)
+    passes = _passes(tokens, chosen, drawn)
+    attributes = {"special_ids": list(tokens.special_ids), "tokenizer_digest": tokens.tokenizer_digest}
+    with create(manifest, attributes, fingerprint(spec)) as store:
+        for name in ROWS:
+            put(store, name, getattr(chosen, name), ("row",))
+        for name, values in passes.items():
+            put(store, name, values, ("pass", "step")[: values.ndim])
+        put(store, "bucket_of", bucket_of, ("token",))
+        put(store, "counts", tokens.counts, ("token",), units="tokens")
+
+
+def _masking(masking: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
+    mask = attributes["mask_token_id"]
+    if mask is None:
+        raise DataError("objective mlm: the tokenizer has no mask token; use clm or another tokenizer")
+    return {
+        "mask_rate": masking["rate"],
+        "mask_draws": masking["draws"],
+        "replace": masking["replace"],
+        "mask_token_id": mask,
+        "random_ids": attributes["tokenizer_size"],
+    }
+
+
+def _passes(tokens: Tokens, chosen: Sample, spec: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """The (sequence, draw) pairs that hold a sampled position, in order, with what the model sees and predicts."""
+    pairs = np.unique(np.stack([chosen.sequence, chosen.draw], axis=1), axis=0)
+    sequence, draw = pairs[:, 0].astype(np.int32), pairs[:, 1].astype(np.int16)
+    originals = tokens.ids[sequence]
+    if spec["objective"] == "mlm":
+        inputs, targets = masks(originals, sequence, draw, dict(spec), tokens.special_ids)
+    else:
+        inputs, targets = originals, np.full_like(originals, IGNORED)
+        targets[:, :-1] = originals[:, 1:]
+    return {
+        "inputs": inputs,
+        "targets": targets,
+        "originals": originals,
+        "pass_sequence": sequence,
+        "pass_draw": draw,
+        "pass_split": tokens.split[sequence],
+    }
+
+
+def read_passes(manifest: Path) -> Passes:
+    """A sealed sample, as arrays."""
+    root: Any = open_store(manifest)
+    rows = {name: root[name][...] for name in ROWS}
+    key = root["pass_sequence"][...].astype(np.int64) * 2**16 + root["pass_draw"][...]
+    at = np.searchsorted(key, rows["sequence"].astype(np.int64) * 2**16 + rows["draw"])
+    return Passes(
+        inputs=root["inputs"][...],
+        targets=root["targets"][...],
+        originals=root["originals"][...],
+        sequence=root["pass_sequence"][...],
+        split=root["pass_split"][...],
+        rows=rows,
+        at=at,
+        bucket_of=root["bucket_of"][...],
+        counts=root["counts"][...],
+        special_ids=tuple(root.attrs["special_ids"]),
+        digest=_sealed_digest(manifest),
+    )
+
+
+def _sealed_digest(manifest: Path) -> str:
+    from isotrace.store import digest, read_manifest
+
+    return digest(read_manifest(manifest)["files"])

@@ -1,0 +1,1 @@
+"""Paper-ready figures: a table in; PDF, PNG and the drawn CSV out."""

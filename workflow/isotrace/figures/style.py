@@ -1,0 +1,227 @@
+"""How every figure looks and is saved: sizes, colours that survive grey print, a step axis, byte-equal files.
+Our own choice; fonts are embedded as TrueType because conferences reject Type 3."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from isotrace.errors import ConfigError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTHS = {"column": 3.25, "page": 6.75}
+"""Width in inches: one column, or the whole page, of a two-column paper."""
+
+RC: dict[str, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 7,
+    "axes.labelsize": 7,
+    "axes.titlesize": 7.5,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 4,
+    "axes.labelpad": 2.5,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.labelsize": 6.5,
+    "ytick.labelsize": 6.5,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "xtick.minor.size": 1.3,
+    "ytick.minor.size": 1.3,
+    "xtick.minor.width": 0.4,
+    "ytick.minor.width": 0.4,
+    "legend.fontsize": 6.5,
+    "legend.frameon": False,
+    "legend.handlelength": 2.0,
+    "legend.columnspacing": 1.2,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 3.2,
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "savefig.dpi": 300,
+    "figure.constrained_layout.h_pad": 0.03,
+    "figure.constrained_layout.w_pad": 0.03,
+    "mathtext.default": "regular",
+}
+
+INK = "#1a1a1a"
+MUTED = "#6b6b6b"
+BAND = "#d9d9d9"
+LEGEND_LINE = 0.155  # inches
+ACCENT = "#b2182b"
+COOL = "#2166ac"
+
+# Dark blue to light orange, falling monotonically in darkness so that the order survives grey print.
+_RAMP = ("#11224e", "#27538f", "#3c86b4", "#5fae97", "#a9b955", "#e3a72f", "#f2c57c")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+
+def ramp(n: int) -> list[str]:
+    """``n`` colours in order, dark first; equal steps in lightness, safe for colour-blind readers."""
+    from matplotlib.colors import LinearSegmentedColormap, to_hex
+
+    scale = LinearSegmentedColormap.from_list("isotrace", list(_RAMP[:6]))
+    return [to_hex(scale(x)) for x in (np.linspace(0.0, 1.0, n) if n > 1 else [0.0])]
+
+
+def width(options: Mapping[str, Any]) -> float:
+    """The figure's width in inches for ``options["venue"]`` (column or page; page when absent)."""
+    venue = options.get("venue", "page")
+    if venue not in WIDTHS:
+        raise ConfigError(f"figures.venue: {venue!r} is not one of {', '.join(WIDTHS)}")
+    return WIDTHS[venue]
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """The rc settings of every figure; nothing of the caller's own settings gets in."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        for name, value in RC.items():
+            matplotlib.rcParams[name] = value  # type: ignore[index,literal-required]
+        yield
+
+
+def grid(rows: int, columns: int, *, inches: float, row_height: float) -> tuple[Figure, Any]:
+    """A figure of ``rows`` x ``columns`` panels, ``inches`` wide and ``row_height`` inches a row."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    fig = Figure(figsize=(inches, rows * row_height), layout="constrained")
+    FigureCanvasAgg(fig)
+    return fig, fig.subplots(rows, columns, squeeze=False)
+
+
+def short(number: float) -> str:
+    """A number as a tick label: 0.3, 1, 100, 1k, 100k, 1M."""
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:g}{unit}"
+    return f"{number:g}"
+
+
+def legend(fig: Figure, groups: Sequence[Sequence[Any]]) -> None:
+    """The figure's legend below the panels: each group starts a new line, lines break where the width ends.
+
+    The figure grows by the legend's height, so that panels keep their size.
+    """
+    lines: list[list[Any]] = []
+    for group in groups:
+        used = np.inf
+        for handle in group:
+            wide = 0.42 + 0.054 * len(str(handle.get_label()))
+            if used + wide > fig.get_figwidth():
+                lines.append([])
+                used = 0.0
+            lines[-1].append(handle)
+            used += wide
+    height = LEGEND_LINE * len(lines) + 0.04
+    panels = fig.get_figheight()
+    fig.set_figheight(panels + height)
+    engine = fig.get_layout_engine()
+    if engine is not None:
+        engine.set(rect=(0, height / (panels + height), 1, panels / (panels + height)))  # type: ignore[call-arg]
+    for k, handles in enumerate(lines):
+        bottom = LEGEND_LINE * (len(lines) - 1 - k) / (panels + height)
+        fig.legend(
+            handles=handles, loc="lower left", bbox_to_anchor=(0.0, bottom), ncols=len(handles), borderaxespad=0,
+            borderpad=0.2,
+        ).set_in_layout(False)  # fmt: skip
+
+
+def interval_name(drawn: pd.DataFrame, options: Mapping[str, Any]) -> str:
+    """What the shading is: an interval over sequences within one run, the range over seeds, or both."""
+    within = f"{100 * float(options.get('confidence', 0.95)):g} % interval over sequences"
+    kinds = set(drawn["interval"]) if "interval" in drawn else set()
+    if "range over seeds" not in kinds:
+        return within
+    return "range over seeds" if "within the run" not in kinds else f"range over seeds ({within} for single runs)"
+
+
+def bucket_handles(buckets: Sequence[str], colours: Mapping[str, str], *, ls: str = "-") -> list[Any]:
+    """Legend entries of the buckets; the first and last say what they hold."""
+    from matplotlib.lines import Line2D
+
+    ends = {0: " (most frequent tokens)", len(buckets) - 1: " (rarest)"} if len(buckets) > 1 else {}
+    alone = {"all": "all tokens"} if len(buckets) == 1 else {}
+    return [
+        Line2D([], [], color=colours[b], marker=marker(k), ls=ls, label=f"{alone.get(b, b)}{ends.get(k, '')}")
+        for k, b in enumerate(buckets)
+    ]
+
+
+def marker(k: int) -> str:
+    """The marker of the ``k``-th series; they repeat after seven."""
+    return MARKERS[k % len(MARKERS)]
+
+
+def letter(ax: Axes, index: int, text: str) -> None:
+    """A bold panel letter and what the panel shows, above it on the left."""
+    name = chr(ord("a") + index) if index < 26 else str(index + 1)
+    ax.set_title(rf"$\bf{{{name}}}$  {_plain(text)}")
+
+
+def _plain(text: str) -> str:
+    """Text in which a dollar sign starts no formula."""
+    return text.replace("$", r"\$")
+
+
+def absent(ax: Axes, text: str) -> None:
+    """Say in the panel why nothing is drawn."""
+    ax.text(0.5, 0.5, f"n/a\n{_plain(text)}", transform=ax.transAxes, ha="center", va="center", color=MUTED, wrap=True)
+
+
+def decades(ax: Axes, *, which: str = "y") -> None:
+    """A logarithmic axis (``which``: x or y) whose ticks read 0.3, 1, 3, 10, 30 instead of powers."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+
+    low, high = ax.get_ylim() if which == "y" else ax.get_xlim()
+    (ax.set_yscale if which == "y" else ax.set_xscale)("log")
+    axis = ax.yaxis if which == "y" else ax.xaxis
+    per = (1, 2, 5) if high / low < 30 else (1, 3) if high / low < 2000 else (1,)
+    span = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    axis.set_major_locator(FixedLocator([m * 10.0**d for d in span for m in per]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_view_interval(low, high, ignore=True)
+
+
+def save(fig: Figure, drawn: pd.DataFrame, *, pdf: str | Path, png: str | Path, csv: str | Path) -> None:
+    """Write the figure as PDF (TrueType fonts) and PNG (300 dpi), and what it draws as CSV.
+
+    Each file appears whole or not at all; the bytes depend on the drawing and on the library versions only.
+    """
+    with style():
+        _replace(pdf, lambda path: fig.savefig(path, format="pdf", metadata=_PDF_METADATA))
+        _replace(png, lambda path: fig.savefig(path, format="png", dpi=300, metadata={"Software": None}))
+    _replace(csv, lambda path: drawn.to_csv(path, index=False, lineterminator="\n"))
+
+
+# A date would change the file at every run.
+_PDF_METADATA = {"Creator": "isotrace", "Producer": "isotrace", "CreationDate": None, "ModDate": None}
+
+
+def _replace(path: str | Path, write: Any) -> None:
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.part{os.getpid()}")
+    try:
+        write(partial)
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)

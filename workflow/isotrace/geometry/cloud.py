@@ -1,0 +1,123 @@
+"""Rows of one site and quantity, with the sums that several measures share, and their error by jackknife.
+
+The delete-a-group jackknife over sequences is our choice: rows of one sequence are not independent.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotrace.geometry.spectrum import clean, spectrum
+from isotrace.geometry.undefined import Undefined
+
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """What a measure may read: rows (n, d), the sequence (n,) of each, and what the table gave along.
+
+    tangent (d, k) or None with ``tangent_missing`` saying why; zero_rows: rows left out because they
+    are exactly zero; max_rows: the most rows that a measure in O(n^2) may take.
+    """
+
+    values: Float
+    sequence: NDArray[np.integer]
+    seed: int
+    max_rows: int
+    rank: int = 1
+    zero_rows: int = 0
+    tangent: Float | None = None
+    tangent_missing: str = ""
+    whole: "Cloud | None" = None
+    left_out: Float | None = None
+
+    @property
+    def n(self) -> int:
+        return int(self.values.shape[0])
+
+    @property
+    def d(self) -> int:
+        return int(self.values.shape[1])
+
+    @cached_property
+    def mean(self) -> Float:
+        mean: Float = self.values.mean(axis=0)
+        return mean
+
+    @cached_property
+    def scatter(self) -> Float:
+        """Sum of (row - mean)(row - mean)^T, (d, d); of a deleted group by taking its part from the whole."""
+        if self.whole is None or self.left_out is None:
+            centred = self.values - self.mean
+            return centred.T @ centred
+        # about the whole's mean: small numbers whatever the offset, so the subtraction costs no digits
+        part = self.left_out - self.whole.mean
+        shift = part.sum(axis=0)
+        return self.whole.scatter - part.T @ part - np.outer(shift, shift) / self.n
+
+    @cached_property
+    def covariance_spectrum(self) -> Float:
+        """Falling eigenvalues (d,) of the covariance (ddof 1)."""
+        return spectrum(self.scatter / (self.n - 1))
+
+    @cached_property
+    def second_moment(self) -> Float:
+        """Sum of row row^T over n, (d, d), uncentred."""
+        return self.scatter / self.n + np.outer(self.mean, self.mean)
+
+    @cached_property
+    def moment_spectrum(self) -> Float:
+        """Falling eigenvalues (d,) of the uncentred second moment: squared singular values over n."""
+        if self.whole is None:
+            return clean(self.moment_eigen[0][::-1])
+        return spectrum(self.second_moment)
+
+    @cached_property
+    def moment_eigen(self) -> tuple[Float, Float]:
+        """Rising eigenvalues (d,) of the second moment and its eigenvectors (d, d) as columns."""
+        values, vectors = np.linalg.eigh(self.second_moment)
+        return values, vectors
+
+    def without(self, group: NDArray[np.bool_]) -> "Cloud":
+        """The cloud less the rows where ``group`` (n,) is true."""
+        return Cloud(
+            self.values[~group],
+            self.sequence[~group],
+            self.seed,
+            self.max_rows,
+            rank=self.rank,
+            tangent=self.tangent,
+            tangent_missing=self.tangent_missing,
+            whole=self,
+            left_out=self.values[group],
+        )
+
+
+def deleted_groups(cloud: Cloud, groups: int) -> list[Cloud]:
+    """The cloud less one group of sequences at a time; sequences are dealt to the groups in turn.
+
+    As many clouds as groups, or as sequences where there are fewer; raises Undefined below two.
+    """
+    sequences, index = np.unique(cloud.sequence, return_inverse=True)
+    if len(sequences) < 2:
+        raise Undefined("no interval from one sequence")
+    dealt = index % min(groups, len(sequences))
+    return [cloud.without(dealt == g) for g in range(int(dealt.max()) + 1)]
+
+
+def jackknife_interval(
+    measure: Callable[[Cloud], float], cloud: Cloud, parts: list[Cloud], *, confidence: float
+) -> tuple[float, float]:
+    """value -+ t * jackknife standard error, t with (groups - 1) degrees of freedom, at ``confidence``."""
+    from scipy.special import stdtrit
+
+    value = measure(cloud)
+    deleted = np.array([measure(part) for part in parts])
+    groups = len(parts)
+    error = np.sqrt((groups - 1) / groups * np.sum((deleted - deleted.mean()) ** 2))
+    half = float(stdtrit(groups - 1, 0.5 + confidence / 2) * error)
+    return value - half, value + half

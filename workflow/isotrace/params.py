@@ -1,0 +1,199 @@
+"""The slice of the config each rule reads, as one plain sorted dict, with the digest of the code it runs.
+
+Snakemake compares params by their repr, so nothing here but str, int, float, bool, list and dict, sorted.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from isotrace.digest import code_digest
+from isotrace.settings.base import Block
+from isotrace.settings.inputs import Local, Training
+from isotrace.study import Study
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = ROOT / "workflow" / "scripts"
+
+
+def plain(value: Any) -> Any:
+    """Blocks, tuples and paths as sorted dicts, lists and strings; what Snakemake and JSON both compare well."""
+    if isinstance(value, Block):
+        value = value.model_dump(mode="json")
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in sorted(value.items())}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, str | int | float | bool) or value is None:
+        return value
+    raise TypeError(f"params hold plain values only, not {type(value).__name__}")
+
+
+def spec(settings: Study, script: str, /, **slices: Any) -> dict[str, Any]:
+    """What a rule's ``params.spec`` holds: its slices, the thread count, the digest of its code."""
+    common = {"threads": settings.execution.numeric_threads, "code": code_digest(SCRIPTS / f"{script}.py")}
+    result: dict[str, Any] = plain(common | slices)
+    return result
+
+
+class Params:
+    """One method a rule: wildcards in, the dict out."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+
+    def corpus(self, corpus: str) -> dict[str, Any]:
+        return spec(self.study, "corpus", **plain(self.study.corpora[corpus]))
+
+    def tokenizer(self, model: str) -> dict[str, Any]:
+        m = self.study.models[model]
+        assert isinstance(m.source, Training)
+        return spec(self.study, "tokenizer", vocab_size=m.source.vocabulary, objective=m.objective)
+
+    def tokens(self, model: str) -> dict[str, Any]:
+        s = self.study
+        return spec(s, "tokens", seed=s.seed, model=model, **plain(s.tokens), **self._shape(model))
+
+    def _shape(self, model: str) -> dict[str, Any]:
+        """Architecture of a trained model, the folder to read it from otherwise."""
+        source = self.study.models[model].source
+        if isinstance(source, Local):
+            return {"folder": self.study.series[model].found[-1].path}
+        return {"architecture": source.architecture | {"vocab_size": source.vocabulary}}
+
+    def sample(self, model: str) -> dict[str, Any]:
+        s, m = self.study, self.study.models[model]
+        masking = plain(s.masking) if m.objective == "mlm" else {}
+        return spec(
+            s, "sample", seed=s.seed, objective=m.objective, buckets=s.buckets, sample=s.sample, masking=masking
+        )
+
+    def train(self, model: str) -> dict[str, Any]:
+        s, m = self.study, self.study.models[model]
+        assert isinstance(m.source, Training)
+        source = plain(m.source)
+        source.pop("kind")
+        source["architecture"]["vocab_size"] = source.pop("vocabulary")
+        masking = {"mask_rate": s.masking.rate, "replace": s.masking.replace} if m.objective == "mlm" else {}
+        total = s.series[model].total_steps
+        return spec(
+            s, "train", seed=s.seed_of(model), objective=m.objective, total_steps=total, **source, **masking
+        ) | {"threads": s.execution.train_threads}
+
+    def audit(self, model: str, checkpoint: str) -> dict[str, Any]:
+        s, m = self.study, self.study.models[model]
+        found = s.series[model].at(checkpoint)
+        tokens = None if m.tokens_per_step is None else m.tokens_per_step * found.step
+        if isinstance(m.source, Training):
+            tokens = found.step * m.source.batch_size * s.tokens.sequence_length
+        return spec(
+            s,
+            "audit",
+            id=found.id,
+            step=found.step,
+            within=f"checkpoint-{found.step}" if isinstance(m.source, Training) else "",
+            tokens_seen=tokens,
+            objective=m.objective,
+            max_rank=max(s.bases.ranks),
+        )
+
+    def lock(self, model: str) -> dict[str, Any]:
+        source = self.study.models[model].source
+        provider = "train" if isinstance(source, Training) else "local"
+        return spec(
+            self.study, "lock", model=model, provider=provider, total_steps=self.study.series[model].total_steps
+        )
+
+    def capture(self, model: str, checkpoint: str) -> dict[str, Any]:
+        s, m = self.study, self.study.models[model]
+        return spec(
+            s,
+            "capture",
+            model=model,
+            checkpoint=checkpoint,
+            objective=m.objective,
+            device=s.execution.device,
+            buckets=s.bucket_names,
+            **plain(s.capture),
+        )
+
+    def bases(self, model: str, method: str) -> dict[str, Any]:
+        s = self.study
+        return spec(
+            s,
+            "bases",
+            seed=s.seed,
+            method=method,
+            rank=max(s.bases.ranks),
+            kinds=[k for k in s.bases.kinds if method in s.bases.methods or k == "fixed"],
+            early=s.series[model].early(s.bases.early_fraction),
+            buckets=s.bucket_names,
+            pool_center=s.bases.pool_center,
+            pool_scale=s.bases.pool_scale,
+        )
+
+    def moving(self, model: str, method: str) -> dict[str, Any]:
+        s = self.study
+        pooling = {"pool_center": s.bases.pool_center, "pool_scale": s.bases.pool_scale}
+        rank = max(s.bases.ranks)
+        return spec(s, "moving", seed=s.seed, method=method, rank_max=rank, buckets=s.bucket_names, **pooling)
+
+    def analysis(self, stage: str, model: str) -> dict[str, Any]:
+        """Energy, isotropy and geometry: their own block, and which bases they compare."""
+        s = self.study
+        slices = plain(getattr(s, stage))
+        if stage == "energy":
+            slices["ranks"] = s.bases.ranks
+        if stage == "geometry":
+            slices["rank"] = s.dynamics.rank
+        kinds = [k for k in s.bases.kinds if stage != "geometry" or k == "fixed"]
+        return spec(
+            s,
+            stage,
+            seed=s.seed,
+            model=model,
+            kinds=kinds,
+            methods=s.bases.methods,
+            rank_max=max(s.bases.ranks),
+            buckets=s.bucket_names,
+            pool_center=s.bases.pool_center,
+            pool_scale=s.bases.pool_scale,
+            **slices,
+        )
+
+    def frequency(self, model: str) -> dict[str, Any]:
+        s = self.study
+        slices = plain(s.frequency)
+        return spec(s, "frequency", seed=s.seed, buckets=s.bucket_names, **slices)
+
+    def attention(self, model: str) -> dict[str, Any]:
+        s = self.study
+        objective = s.models[model].objective
+        slices = plain(s.attention)
+        return spec(s, "attention", objective=objective, device=s.execution.device, buckets=s.bucket_names, **slices)
+
+    def tables(self, stage: str) -> dict[str, Any]:
+        s = self.study
+        seeds = {name: s.seed_of(name) for name in s.models}
+        early, late = s.bases.early_fraction, s.bases.late_fraction
+        return spec(s, "tables", study=s.study, seeds=seeds, early=early, late=late, stage=stage)
+
+    def dynamics(self, script: str) -> dict[str, Any]:
+        """The tests and the claims read the same slice."""
+        s = self.study
+        early, late = s.bases.early_fraction, s.bases.late_fraction
+        return spec(s, script, seed=s.seed, early_fraction=early, late_fraction=late, **plain(s.dynamics))
+
+    def figure(self, figure: str) -> dict[str, Any]:
+        s = self.study
+        drawn = code_digest(SCRIPTS.parent / "isotrace" / "figures" / f"{figure}.py")
+        options = {
+            "rank": s.dynamics.rank,
+            "method": s.dynamics.method,
+            "null_space": s.dynamics.null_space,
+            "width": s.figures.width,
+        }
+        return spec(s, "figures", figure=figure, drawn=drawn, options=options)
+
+    def report(self) -> dict[str, Any]:
+        s = self.study
+        return spec(s, "report", study=s.study, config=s, figures=s.figures.names)

@@ -1,0 +1,1 @@
+"""The config model: every key with its description, default and unit; unknown keys are forbidden."""

@@ -1,0 +1,183 @@
+"""Config blocks for what is measured: capture, bases, energy, isotropy, geometry, frequency, attention, tests."""
+
+from typing import Literal
+
+from pydantic import model_validator
+
+from isotrace.settings.base import Block, key
+
+NullSpace = Literal["complement", "ambient", "variance_weighted"]
+Metric = Literal[
+    "mean_cosine",
+    "mean_cosine_centred",
+    "angular_distance",
+    "sigma1_share",
+    "sigma1_share_centred",
+    "rankme",
+    "spectral_entropy_rank",
+    "alpha_req",
+    "participation_ratio",
+    "partition_ratio",
+    "twonn",
+    "mean_norm",
+    "norm_drift",
+    "max_over_median_norm",
+    "zero_rows",
+    "loss",
+    "contact_exponent",
+    "displacement_in_tangent",
+]
+METRICS: list[Metric] = [m for m in Metric.__args__ if m not in ("contact_exponent", "displacement_in_tangent")]  # type: ignore[attr-defined]
+
+
+class Execution(Block):
+    """How jobs run; results depend on `numeric_threads` only through the last bits of sums."""
+
+    numeric_threads: int = key(1, "BLAS and torch threads a job, whatever the cores granted", unit="threads", ge=1)
+    train_threads: int = key(1, "torch threads of a training job", unit="threads", ge=1)
+    batch_buckets: bool = key(False, "analyse all buckets of a checkpoint in one job instead of a job each")
+    device: Literal["auto", "cpu", "cuda"] = key("auto", "where models run; auto takes CUDA when there is one")
+
+
+class Capture(Block):
+    """One forward and backward pass over the sampled sequences."""
+
+    dtype: Literal["float32", "bfloat16"] = key("float32", "compute dtype of a whole series; float16 overflows")
+    batch_size: int = key(16, "sequences a pass; results do not depend on it", unit="sequences", ge=1)
+    sites: list[str] | None = key(
+        None, "names among embed, block.I, final_norm; null: all up to 8 blocks, else seven spread over depth"
+    )
+
+
+class Bases(Block):
+    """Tangent bases, fitted on activations of early checkpoints, fit sequences only."""
+
+    methods: list[Literal["pca", "svd", "semi_nmf"]] = key(["pca"], "how a tangent basis is fitted", min_length=1)
+    controls: list[Literal["random", "variance_weighted"]] = key(
+        ["random"], "bases that carry no early geometry, fixed ones only"
+    )
+    kinds: list[Literal["fixed", "moving", "leave_one_out"]] = key(
+        ["fixed", "moving", "leave_one_out"],
+        "fixed over training; refitted at each checkpoint; or early ones without the checkpoint under test",
+        min_length=1,
+    )
+    ranks: list[int] = key([8], "ranks k, at most half the width", unit="components", min_length=1)
+    pool_center: Literal["global", "checkpoint"] = key("global", "centre once over all early checkpoints, or each")
+    pool_scale: Literal["none", "trace"] = key("none", "scale each checkpoint to unit trace before pooling, or not")
+    early_fraction: float = key(0.3, "early: progress up to this", gt=0, lt=1)
+    late_fraction: float = key(0.7, "late: progress from this", gt=0, le=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> "Bases":
+        if sorted(set(self.ranks)) != self.ranks or self.ranks[0] < 1:
+            raise ValueError(f"ranks must be positive and rising, got {self.ranks}")
+        if self.early_fraction >= self.late_fraction:
+            raise ValueError(f"early_fraction {self.early_fraction} must be below late_fraction {self.late_fraction}")
+        return self
+
+
+class Draws(Block):
+    """Null subspaces drawn, B."""
+
+    complement: int = key(999, "Haar subspaces orthogonal to the tangent", ge=1)
+    ambient: int = key(999, "Haar subspaces of the whole space", ge=1)
+    variance_weighted: int = key(199, "subspaces drawn by activation variance off the tangent", ge=1)
+
+
+class Energy(Block):
+    """Gradient energy in the tangent against matched-rank null subspaces."""
+
+    null_spaces: list[NullSpace] = key(["complement", "ambient", "variance_weighted"], "nulls", min_length=1)
+    draws: Draws = key(Draws(), "draws a null", unit="subspaces")
+    centred: bool = key(False, "centre gradients before their second moment")
+    resamples: int = key(200, "bootstrap resamples of sequences", ge=20)
+    confidence: float = key(0.95, "level of the intervals", gt=0.5, lt=1)
+    min_rows: int = key(32, "fewer rows than this say nothing", unit="tokens", ge=8)
+
+
+class Isotropy(Block):
+    """IsoScore*, corrected for sample size, whole and with subspaces removed."""
+
+    ranks: list[int] = key([8], "ranks removed; a subset of bases.ranks", unit="components", min_length=1)
+    null_spaces: list[Literal["complement", "ambient"]] = key(["complement"], "where removed normals lie", min_length=1)
+    draws: int = key(999, "normals removed for plugin, star, ustat", unit="subspaces", ge=1)
+    draws_corrected: int = key(99, "normals removed for corrected", unit="subspaces", ge=1)
+    estimators: list[Literal["plugin", "star", "ustat", "corrected"]] = key(
+        ["plugin", "star", "ustat", "corrected"], "estimators of isotropy", min_length=1
+    )
+    c0: list[Literal["scaled_identity", "pooled", "identity", "ledoit_wolf"]] = key(
+        ["scaled_identity", "pooled"], "what star shrinks toward"
+    )
+    shrinkage: float = key(0.1, "shrinkage z of star", ge=0, le=1)
+    order: Literal["shrink_then_remove", "remove_then_shrink"] = key("shrink_then_remove", "order for star")
+    conventions: list[Literal["complement", "ambient"]] = key(
+        ["complement", "ambient"], "what is left is scored in d - k or in d dimensions", min_length=1
+    )
+    outliers: list[Literal["kept", "dropped"]] = key(["kept", "dropped"], "with, and without outlier rows")
+    outlier_threshold: float = key(10.0, "robust z of log row norm beyond which a row is an outlier", gt=0)
+    groups: int = key(20, "sequence groups of the jackknife", unit="groups", ge=5)
+    confidence: float = key(0.95, "level of the intervals", gt=0.5, lt=1)
+    min_rows: int = key(32, "fewer rows than this say nothing", unit="tokens", ge=8)
+
+
+class Geometry(Block):
+    """Companion measures of a cloud of rows."""
+
+    metrics: list[Metric] = key(METRICS, "measures, one row each", min_length=1)
+    max_rows_dimension: int = key(2000, "rows used by TwoNN and pairwise angles", unit="tokens", ge=100)
+    groups: int = key(20, "sequence groups of the jackknife", unit="groups", ge=5)
+    confidence: float = key(0.95, "level of the intervals", gt=0.5, lt=1)
+    min_rows: int = key(32, "fewer rows than this say nothing", unit="tokens", ge=8)
+
+
+class Frequency(Block):
+    """Token frequency against norm and distance to the centroid."""
+
+    occurrences: int = key(8, "occurrences a type in contextual means, the same for all", unit="tokens", ge=1)
+    min_types: int = key(20, "fewer types than this say nothing", unit="types", ge=5)
+    resamples: int = key(500, "bootstrap resamples of types", ge=20)
+    confidence: float = key(0.95, "level of the intervals", gt=0.5, lt=1)
+
+
+class Attention(Block):
+    """Query/key drift and sharpness over evaluation sequences."""
+
+    sequences: int = key(64, "evaluation sequences read, at most the sample's", unit="sequences", ge=2)
+    batch_size: int = key(16, "sequences a pass; results do not depend on it", unit="sequences", ge=1)
+
+
+class Dynamics(Block):
+    """Tests over training."""
+
+    rank: int = key(8, "rank the tests, claims and figures read; one of bases.ranks", unit="components", ge=1)
+    method: Literal["pca", "svd", "semi_nmf"] = key("pca", "method the tests, claims and figures read")
+    null_space: Literal["complement", "ambient"] = key("complement", "null the tests, claims and figures read")
+    resamples: int = key(500, "resamples for intervals of effects", ge=50)
+    confidence: float = key(0.95, "level of the intervals", gt=0.5, lt=1)
+    claims: str = key("config/claims.yaml", "declared claims; a path from the working directory, or the workflow's own")
+
+
+class Figures(Block):
+    """What is drawn, and how wide."""
+
+    names: list[
+        Literal[
+            "energy_over_training",
+            "isotropy_ablation",
+            "early_late",
+            "cosine_over_training",
+            "frequency_geometry",
+            "attention_over_training",
+        ]
+    ] = key(
+        [
+            "energy_over_training",
+            "isotropy_ablation",
+            "early_late",
+            "cosine_over_training",
+            "frequency_geometry",
+            "attention_over_training",
+        ],
+        "figures to draw",
+    )
+    width: float = key(6.75, "figure width", unit="inch", gt=2, lt=20)

@@ -1,0 +1,121 @@
+"""Config blocks for what goes in: corpora, models and their sources, tokens, buckets, sampled positions."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from isotrace.settings.base import Block, Slug, key
+
+Objective = Literal["clm", "mlm"]
+
+
+class Corpus(Block):
+    """Where the text comes from."""
+
+    source: Literal["mediawiki", "files"] = key(..., "reader: a MediaWiki XML dump, or text files (txt, jsonl, gz)")
+    paths: list[str] = key(
+        ..., "files or globs; `python:PACKAGE/path` is a file inside an installed Python package", min_length=1
+    )
+    min_characters: int = key(200, "shorter documents are left out", unit="characters", ge=0)
+    max_documents: int | None = key(None, "stop after this many documents; null reads all", unit="documents", ge=1)
+    text_key: str = key("text", "the field of a jsonl record that holds the text")
+
+
+class Training(Block):
+    """A series trained by the workflow itself, saved as ordinary transformers folders."""
+
+    kind: Literal["train"] = key(..., "the workflow trains the model")
+    architecture: dict[str, Any] = key(..., "transformers config: `model_type` and its fields")
+    vocabulary: int = key(4096, "entries of the byte-level BPE trained on the corpus", unit="tokens", ge=300)
+    steps: list[int] = key(..., "optimizer steps at which a checkpoint is saved, 0 included if wanted", min_length=2)
+    batch_size: int = key(16, "sequences a step", unit="sequences", ge=1)
+    learning_rate: float = key(1e-3, "peak learning rate of AdamW", gt=0)
+    warmup_steps: int = key(40, "linear warm-up, then cosine decay to a tenth", unit="steps", ge=0)
+    weight_decay: float = key(0.1, "AdamW weight decay of matrices", ge=0)
+    save_every: int = key(50, "steps between resume points besides the checkpoints", unit="steps", ge=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> "Training":
+        if "model_type" not in self.architecture:
+            raise ValueError("architecture.model_type is missing; allowed: any transformers model type, e.g. gpt_neox")
+        if sorted(set(self.steps)) != self.steps or self.steps[0] < 0:
+            raise ValueError(f"steps must rise from 0 or more without repeats, got {self.steps}")
+        return self
+
+
+class Local(Block):
+    """Checkpoints on disk: a Trainer's output folder, or a folder a revision."""
+
+    kind: Literal["local"] = key(..., "checkpoint folders on disk")
+    path: str = key(..., "folder pattern with `{step}`, e.g. runs/mine/checkpoint-{step}", pattern=r"\{step\}")
+    tokenizer: str | None = key(None, "tokenizer folder; null takes it from the last checkpoint's folder")
+
+
+Source = Annotated[Training | Local, Field(discriminator="kind")]
+
+
+class Model(Block):
+    """One series of checkpoints."""
+
+    source: Source = key(..., "where the checkpoints come from")
+    objective: Objective = key(..., "clm: next-token cross-entropy; mlm: masked cross-entropy")
+    corpus: Slug | None = key(None, "name of a corpus; null takes the only one")
+    total_steps: int | None = key(
+        None, "steps of the whole run; null: the last stored step of a finished run", unit="steps", ge=1
+    )
+    tokens_per_step: int | None = key(
+        None, "tokens a step, for tokens_seen; null: unknown for local series", unit="tokens", ge=1
+    )
+    seed: int | None = key(None, "seed of training and of the column `seed`; null takes the study's", ge=0)
+
+
+class Tokens(Block):
+    """From text to packed sequences, divided once into fit and eval."""
+
+    sequence_length: int = key(128, "tokens a sequence, packed without padding", unit="tokens", ge=8)
+    add_bos: bool = key(False, "start every sequence with the tokenizer's BOS")
+    separate_documents: bool = key(True, "put the end-of-text (or separator) token between documents")
+    eval_fraction: float = key(
+        0.2, "share of sequences, by a seeded hash, that is never trained or fitted on", gt=0, lt=1
+    )
+    max_sequences: int | None = key(None, "keep this many sequences; null keeps all", unit="sequences", ge=8)
+
+
+class Buckets(Block):
+    """Token-frequency buckets, b0 the most frequent."""
+
+    kind: Literal["mass", "rank", "count"] = key("mass", "equal token mass; edges on the frequency rank; or on counts")
+    number: int = key(4, "buckets, when no edges are given", unit="buckets", ge=1, le=64)
+    edges: list[int] | None = key(None, "inner edges for rank (rising) or count (falling); null: spread evenly")
+    by: Literal["input", "target"] = key("input", "whose frequency counts: the token read or the token predicted")
+
+
+class Rows(Block):
+    """How many of something the fit and eval parts hold."""
+
+    fit: int = key(64, "for fitting bases", ge=1)
+    eval: int = key(128, "for everything that is tested", ge=1)
+
+
+class Sample(Block):
+    """The positions read at every checkpoint of a model."""
+
+    sequences: Rows = key(Rows(fit=64, eval=128), "sequences run through the model", unit="sequences")
+    rows_per_bucket: Rows = key(Rows(fit=512, eval=1024), "positions kept a bucket, at most", unit="tokens")
+    exclude_first: bool = key(True, "leave out position 0, where a sink often sits")
+
+
+class Masking(Block):
+    """Masks of a masked language model, drawn from (seed, sequence), the same at every checkpoint."""
+
+    rate: float = key(0.3, "share of positions masked", gt=0, lt=1)
+    replace: tuple[float, float, float] = key(
+        (0.8, 0.1, 0.1), "shares of masked positions shown as [MASK], as a random token, unchanged"
+    )
+    draws: int = key(1, "independent masks a sequence", unit="masks", ge=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> "Masking":
+        if abs(sum(self.replace) - 1) > 1e-9 or min(self.replace) < 0:
+            raise ValueError(f"replace must be three shares that sum to 1, got {list(self.replace)}")
+        return self

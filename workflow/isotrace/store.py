@@ -1,0 +1,198 @@
+"""Sealed Zarr stores: written under a temporary name, renamed, and only then given a manifest.
+
+A store without its manifest, or that differs from it, is not a store. Layout: one group a bucket, arrays
+over (site, token, feature), Zarr v3 with one shard an array, opened by ``xarray.open_datatree``.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from zarr.codecs import ZstdCodec
+
+from isotrace.errors import DataError
+
+SCHEMA_VERSION = 1
+STORE = "store.zarr"
+_CHUNK_BYTES = 2**21
+_SHARD_BYTES = 2**27
+
+
+def store_path(manifest: Path) -> Path:
+    """``.../step8.json`` -> ``.../step8/store.zarr``."""
+    return manifest.with_suffix("") / STORE
+
+
+@contextmanager
+def create(manifest: Path, attributes: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> Iterator[zarr.Group]:
+    """Yield an empty root group; seal the store when the body ends well, leave nothing when it does not.
+
+    attributes go to the root and the manifest; fingerprint holds params_digest, code_digest and versions.
+    """
+    final = store_path(manifest)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    manifest.unlink(missing_ok=True)
+    attempt = final.with_name(f"{STORE}.{os.getpid()}.part")
+    try:
+        root = zarr.open_group(attempt, mode="w", zarr_format=3)
+        root.attrs.update(dict(attributes))
+        yield root
+        _consolidate(attempt)
+        shutil.rmtree(final, ignore_errors=True)
+        attempt.rename(final)
+        seal(manifest, attributes=attributes, fingerprint=fingerprint, files=_digests(final))
+    finally:
+        shutil.rmtree(attempt, ignore_errors=True)
+
+
+def _consolidate(path: Path) -> None:
+    """Gather all metadata in the root, without which xarray warns on every opening."""
+    with warnings.catch_warnings():
+        # zarr says on writing that format 3 does not specify this yet; xarray and zarr both read it.
+        warnings.filterwarnings("ignore", message="Consolidated metadata")
+        zarr.consolidate_metadata(path, zarr_format=3)
+
+
+def seal(
+    manifest: Path,
+    *,
+    attributes: Mapping[str, Any],
+    fingerprint: Mapping[str, Any],
+    files: Mapping[str, Any],
+    reason: str = "",
+) -> None:
+    """Write the manifest, last and atomically; with a reason it is a tombstone: sealed, known to be empty."""
+    content = {
+        "schema_version": SCHEMA_VERSION,
+        "status": "tombstone" if reason else "ok",
+        "reason": reason,
+        "attributes": dict(attributes),
+        **fingerprint,
+        "files": dict(files),
+    }
+    write_json(manifest, content)
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Sorted, readable JSON, complete or absent."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def put(group: zarr.Group, name: str, values: np.ndarray, dims: tuple[str, ...], **attributes: Any) -> None:
+    """Write one array with named dimensions; the first is the site where there are three."""
+    if values.dtype.kind in "UO":
+        array = group.create_array(name, shape=values.shape, dtype="string", dimension_names=dims)
+    else:
+        shard, chunk = _grid(values)
+        array = group.create_array(
+            name,
+            shape=values.shape,
+            dtype=values.dtype,
+            chunks=chunk,
+            shards=shard,
+            compressors=ZstdCodec(level=1),
+            dimension_names=dims,
+        )
+    array.attrs.update(attributes)
+    array[...] = values
+
+
+def _grid(values: np.ndarray) -> tuple[tuple[int, ...] | None, tuple[int, ...]]:
+    """Shard and chunk shapes: a chunk is one site x a run of rows, a shard as many of them as 128 MB hold."""
+    shape = tuple(max(n, 1) for n in values.shape)
+    if values.ndim < 3:
+        return None, shape
+    row_bytes = max(values.itemsize * int(np.prod(shape[2:])), 1)
+    run = max(min(shape[1], _CHUNK_BYTES // row_bytes), 1)
+    runs = -(-shape[1] // run)
+    per_site = max(min(runs, _SHARD_BYTES // (run * row_bytes)), 1)
+    sites = max(min(shape[0], _SHARD_BYTES // (run * runs * row_bytes)), 1) if per_site == runs else 1
+    return (sites, run * per_site, *shape[2:]), (1, run, *shape[2:])
+
+
+def read_manifest(manifest: Path) -> dict[str, Any]:
+    """The manifest's content; `DataError` when the store was never sealed or is of another schema."""
+    try:
+        content: dict[str, Any] = json.loads(manifest.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{manifest}: not a sealed store ({error}); rerun the job that writes it") from None
+    if content.get("schema_version") != SCHEMA_VERSION:
+        raise DataError(
+            f"{manifest}: schema version {content.get('schema_version')}, this isotrace reads {SCHEMA_VERSION}; "
+            f"remove the store and rerun"
+        )
+    return content
+
+
+def open_store(manifest: Path, groups: tuple[str, ...] | None = None) -> zarr.Group:
+    """The root of a sealed store, after checking its files: all sizes, and digests of the groups named (None: all)."""
+    content = read_manifest(manifest)
+    if content["status"] != "ok":
+        raise DataError(f"{manifest}: empty by design ({content['reason']})")
+    wrong = differences(manifest, content, groups)
+    if wrong:
+        raise DataError(f"{store_path(manifest)}: {wrong[0]}; remove {manifest} and rerun the job that writes it")
+    return zarr.open_group(store_path(manifest), mode="r", zarr_format=3)
+
+
+def differences(manifest: Path, content: Mapping[str, Any], groups: tuple[str, ...] | None = None) -> list[str]:
+    """What is lost, changed or foreign in a store, one line a file; empty when it is what was sealed."""
+    if content["status"] != "ok":
+        return []
+    root = store_path(manifest)
+    wrong = []
+    for name, expected in content["files"].items():
+        file = root / name
+        if not file.is_file():
+            wrong.append(f"{name} is lost")
+        elif file.stat().st_size != expected["bytes"]:
+            wrong.append(f"{name} changed its size")
+        elif (groups is None or name.split("/")[0] in groups) and _sha256(file) != expected["sha256"]:
+            wrong.append(f"{name} changed")
+    foreign = set(_files(root)) - set(content["files"])
+    return wrong + [f"{name} is not in the manifest" for name in sorted(foreign)]
+
+
+def _files(root: Path) -> list[str]:
+    return sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file())
+
+
+def _digests(root: Path) -> dict[str, dict[str, Any]]:
+    return {n: {"bytes": (root / n).stat().st_size, "sha256": _sha256(root / n)} for n in _files(root)}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def digest(value: Any) -> str:
+    """Sixteen hex digits of a plain value, by its sorted JSON."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def fingerprint(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What a manifest says of its making: digests of params and code, versions of what computed it."""
+    from importlib.metadata import version
+
+    names = ("isotrace", "numpy", "torch", "transformers", "zarr")
+    params = {k: v for k, v in spec.items() if k != "code"}
+    return {
+        "params_digest": digest(params),
+        "code_digest": spec["code"],
+        "versions": {name: version(name) for name in names},
+    }

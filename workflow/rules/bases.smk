@@ -1,0 +1,52 @@
+def early_stores(kind):
+    return lambda w: [
+        f"<results>/{kind}/{w.model}/{c}.json"
+        for c in study.series[w.model].early(study.bases.early_fraction)
+    ]
+
+
+rule bases:
+    input:
+        moments=early_stores("moments"),
+        cache=branch(lambda w: w.method == "semi_nmf", then=early_stores("cache"), otherwise=[]),
+    output:
+        bases="<results>/bases/{model}/{method}.nc",
+    params:
+        spec=lambda w: P.bases(w.model, w.method),
+    wildcard_constraints:
+        method="|".join(METHODS),
+    log:
+        "<logs>/bases/{model}/{method}.log",
+    benchmark:
+        "<benchmarks>/bases/{model}/{method}.tsv"
+    script:
+        "../scripts/bases.py"
+
+
+rule moving:
+    """The bases refitted at every checkpoint, gathered for outside readers; analyses fit their own checkpoint's."""
+    input:
+        moments=lambda w: [f"<results>/moments/{w.model}/{c}.json" for c in study.series[w.model].ids],
+    output:
+        bases="<results>/bases/{model}/{method}-moving.nc",
+    params:
+        spec=lambda w: P.moving(w.model, w.method),
+    wildcard_constraints:
+        method="|".join(study.bases.methods),
+    log:
+        "<logs>/moving/{model}/{method}.log",
+    benchmark:
+        "<benchmarks>/moving/{model}/{method}.tsv"
+    script:
+        "../scripts/moving.py"
+
+
+rule moving_all:
+    """The gathered moving bases, where the config asks for them."""
+    input:
+        [
+            f"<results>/bases/{model}/{method}-moving.nc"
+            for model in study.models
+            for method in study.bases.methods
+            if "moving" in study.bases.kinds
+        ],

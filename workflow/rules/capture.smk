@@ -1,0 +1,29 @@
+# One job a checkpoint writes every bucket: loading a model once a bucket would only repeat the work.
+# The parent folder is declared, so that Snakemake's timestamp file stays out of the Zarr root.
+rule capture:
+    input:
+        audit="<results>/checkpoints/{model}/{checkpoint}.json",
+        sample="<results>/sample/{model}.json",
+    output:
+        cache=ensure("<results>/cache/{model}/{checkpoint}.json", non_empty=True),
+        moments=ensure("<results>/moments/{model}/{checkpoint}.json", non_empty=True),
+        folders=[
+            directory("<results>/cache/{model}/{checkpoint}"),
+            directory("<results>/moments/{model}/{checkpoint}"),
+        ],
+    params:
+        spec=lambda w: P.capture(w.model, w.checkpoint),
+    log:
+        "<logs>/capture/{model}/{checkpoint}.log",
+    benchmark:
+        "<benchmarks>/capture/{model}/{checkpoint}.tsv"
+    script:
+        "../scripts/capture.py"
+
+
+rule clean_cache:
+    """Remove row stores with their manifests; moments stay, and nothing reruns until something needs rows."""
+    log:
+        "<logs>/clean_cache.log",
+    shell:
+        "rm -rf <results>/cache > {log} 2>&1"

@@ -1,0 +1,16 @@
+rule claims:
+    input:
+        tables=expand("<results>/tables/{stage}.parquet", stage=STAGES),
+        locks=[f"<results>/checkpoints/{model}.lock.json" for model in study.models],
+        declared=CLAIMS,
+    output:
+        parquet="<results>/tables/claims.parquet",
+        csv="<results>/tables/claims.csv",
+    params:
+        spec=P.dynamics("claims"),
+    log:
+        "<logs>/claims.log",
+    benchmark:
+        "<benchmarks>/claims.tsv"
+    script:
+        "../scripts/claims.py"

@@ -1,0 +1,57 @@
+# The validated study, the params of every rule, and the few functions that turn wildcards into paths.
+import sys
+from pathlib import Path
+
+from isotrace.errors import ConfigError
+from isotrace.params import Params
+from isotrace.settings.inputs import Training
+from isotrace.study import load
+
+try:
+    study = load(config)
+except ConfigError as error:
+    sys.exit(f"isotrace: error: {error}")
+
+P = Params(study)
+TRAINED = [name for name, model in study.models.items() if isinstance(model.source, Training)]
+METHODS = study.bases.methods + study.bases.controls
+CLAIMS = study.dynamics.claims if Path(study.dynamics.claims).is_file() else ROOT / study.dynamics.claims
+ANALYSES = ["energy", "isotropy", "geometry"]
+STAGES = ANALYSES + ["frequency", "attention"]
+
+
+wildcard_constraints:
+    corpus="[A-Za-z0-9.-]+",
+    model="[A-Za-z0-9.-]+",
+    checkpoint=r"step\d+(-[A-Za-z0-9.-]+)?",
+    bucket=r"b\d+|all",
+
+
+def per_bucket(stage):
+    """One file a bucket: an output each, or all of them from one job when buckets are batched."""
+    pattern = f"<results>/{stage}/{{model}}/{{checkpoint}}/{{bucket}}.parquet"
+    if not study.execution.batch_buckets:
+        return pattern
+    return [pattern.replace("{bucket}", bucket) for bucket in study.bucket_names]
+
+
+def per_bucket_side(root, stage, suffix):
+    """A log or benchmark file of a job of ``per_bucket``."""
+    name = "{checkpoint}" if study.execution.batch_buckets else "{checkpoint}.{bucket}"
+    return f"<{root}>/{stage}/{{model}}/{name}.{suffix}"
+
+
+def bases_of(wildcards):
+    return [f"<results>/bases/{wildcards.model}/{method}.nc" for method in METHODS]
+
+
+def audits_of(model):
+    return [f"<results>/checkpoints/{model}/{c}.json" for c in study.series[model].ids]
+
+
+def results_of(stage):
+    """Every per-checkpoint file of a stage, the DAG's fan-out."""
+    many = [(model, c) for model, series in study.series.items() for c in series.ids]
+    if stage not in ANALYSES:
+        return [f"<results>/{stage}/{model}/{c}.parquet" for model, c in many]
+    return [f"<results>/{stage}/{model}/{c}/{b}.parquet" for model, c in many for b in study.bucket_names]

@@ -1,0 +1,15 @@
+rule dynamics:
+    input:
+        tables=expand("<results>/tables/{stage}.parquet", stage=STAGES),
+        locks=[f"<results>/checkpoints/{model}.lock.json" for model in study.models],
+    output:
+        parquet="<results>/tables/dynamics.parquet",
+        csv="<results>/tables/dynamics.csv",
+    params:
+        spec=P.dynamics("dynamics"),
+    log:
+        "<logs>/dynamics.log",
+    benchmark:
+        "<benchmarks>/dynamics.tsv"
+    script:
+        "../scripts/dynamics.py"

@@ -1,0 +1,15 @@
+rule energy:
+    input:
+        cache="<results>/cache/{model}/{checkpoint}.json",
+        moments="<results>/moments/{model}/{checkpoint}.json",
+        bases=bases_of,
+    output:
+        tables=per_bucket("energy"),
+    params:
+        spec=lambda w: P.analysis("energy", w.model),
+    log:
+        per_bucket_side("logs", "energy", "log"),
+    benchmark:
+        per_bucket_side("benchmarks", "energy", "tsv")
+    script:
+        "../scripts/energy.py"

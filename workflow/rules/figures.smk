@@ -1,0 +1,33 @@
+FIGURE_TABLES = {
+    "energy_over_training": ["energy"],
+    "isotropy_ablation": ["isotropy"],
+    "early_late": ["energy"],
+    "cosine_over_training": ["geometry"],
+    "frequency_geometry": ["frequency", "frequency_points"],
+    "attention_over_training": ["attention"],
+}
+
+
+rule figures:
+    input:
+        tables=lambda w: expand("<results>/tables/{stage}.parquet", stage=FIGURE_TABLES[w.figure]),
+    output:
+        pdf="<results>/figures/{figure}.pdf",
+        png="<results>/figures/{figure}.png",
+        csv="<results>/figures/{figure}.csv",
+    params:
+        spec=lambda w: P.figure(w.figure),
+    wildcard_constraints:
+        figure="|".join(FIGURE_TABLES),
+    log:
+        "<logs>/figures/{figure}.log",
+    benchmark:
+        "<benchmarks>/figures/{figure}.tsv"
+    script:
+        "../scripts/figures.py"
+
+
+rule figures_all:
+    """Every figure of the config."""
+    input:
+        expand("<results>/figures/{figure}.pdf", figure=study.figures.names),

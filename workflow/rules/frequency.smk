@@ -1,0 +1,16 @@
+rule frequency:
+    input:
+        audit="<results>/checkpoints/{model}/{checkpoint}.json",
+        sample="<results>/sample/{model}.json",
+        cache="<results>/cache/{model}/{checkpoint}.json",
+    output:
+        table="<results>/frequency/{model}/{checkpoint}.parquet",
+        points="<results>/frequency_points/{model}/{checkpoint}.parquet",
+    params:
+        spec=lambda w: P.frequency(w.model),
+    log:
+        "<logs>/frequency/{model}/{checkpoint}.log",
+    benchmark:
+        "<benchmarks>/frequency/{model}/{checkpoint}.tsv"
+    script:
+        "../scripts/frequency.py"

@@ -1,0 +1,15 @@
+rule isotropy:
+    input:
+        cache="<results>/cache/{model}/{checkpoint}.json",
+        moments="<results>/moments/{model}/{checkpoint}.json",
+        bases=bases_of,
+    output:
+        tables=per_bucket("isotropy"),
+    params:
+        spec=lambda w: P.analysis("isotropy", w.model),
+    log:
+        per_bucket_side("logs", "isotropy", "log"),
+    benchmark:
+        per_bucket_side("benchmarks", "isotropy", "tsv")
+    script:
+        "../scripts/isotropy.py"

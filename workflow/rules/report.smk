@@ -1,0 +1,14 @@
+rule report:
+    input:
+        tables=expand("<results>/tables/{stage}.parquet", stage=["claims", "audit"]),
+        figures=expand("<results>/figures/{figure}.png", figure=study.figures.names),
+    output:
+        "<results>/report.html",
+    params:
+        spec=P.report(),
+    log:
+        "<logs>/report.log",
+    benchmark:
+        "<benchmarks>/report.tsv"
+    script:
+        "../scripts/report.py"

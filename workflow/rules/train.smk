@@ -1,0 +1,16 @@
+# Checkpoint folders are not declared: Snakemake would delete them before a rerun, and a killed training resumes.
+rule train:
+    input:
+        tokens="<results>/tokens/{model}.json",
+        tokenizer="<results>/weights/{model}/tokenizer/tokenizer.json",
+    output:
+        series=ensure("<results>/weights/{model}/series.json", non_empty=True),
+    params:
+        spec=lambda w: P.train(w.model),
+    threads: study.execution.train_threads
+    log:
+        "<logs>/train/{model}.log",
+    benchmark:
+        "<benchmarks>/train/{model}.tsv"
+    script:
+        "../scripts/train.py"

@@ -1,0 +1,12 @@
+"""What one checkpoint's folder really holds: files, tensors, digests, or why it is broken."""
+
+from pathlib import Path
+
+from isotrace.checkpoints.audit import audit_checkpoint
+from isotrace.job import job
+from isotrace.store import write_json
+
+with job(snakemake) as spec:
+    first = Path(snakemake.input[0])
+    folder = (first if first.is_dir() else first.parent) / spec["within"]
+    write_json(Path(snakemake.output.audit), audit_checkpoint(folder, spec))

@@ -1,0 +1,17 @@
+"""Gradient energy in tangent bases against null subspaces: a table a bucket."""
+
+from pathlib import Path
+
+from isotrace.geometry.energy import energy_table
+from isotrace.job import job
+from isotrace.readers import Analysed, read_bucket
+from isotrace.tables import write_stage
+
+with job(snakemake) as spec:
+    names = [Path(output).stem for output in snakemake.output]
+    opened = Analysed.open(snakemake.input, spec, names)
+    for name, output in zip(names, snakemake.output, strict=True):
+        frame = None
+        if opened.cache is not None:
+            frame = energy_table(read_bucket(opened.cache, name, "eval"), opened.bases, spec)
+        write_stage(output, frame, "energy")

@@ -1,0 +1,18 @@
+"""Companion measures of activations and gradients: a table a bucket."""
+
+from pathlib import Path
+
+from isotrace.geometry.companions import geometry_table
+from isotrace.job import job
+from isotrace.readers import Analysed, read_bucket, read_previous
+from isotrace.tables import write_stage
+
+with job(snakemake) as spec:
+    names = [Path(output).stem for output in snakemake.output]
+    opened = Analysed.open(snakemake.input, spec, names)
+    for name, output in zip(names, snakemake.output, strict=True):
+        frame = None
+        if opened.cache is not None:
+            previous = read_previous(snakemake.input.previous, name)
+            frame = geometry_table(read_bucket(opened.cache, name, "eval"), opened.bases, spec, previous=previous)
+        write_stage(output, frame, "geometry")

@@ -1,0 +1,18 @@
+"""Isotropy, whole and with the tangent or matched normals removed: a table a bucket."""
+
+from pathlib import Path
+
+from isotrace.geometry.ablation import isotropy_table
+from isotrace.job import job
+from isotrace.readers import Analysed, pooled_covariance, read_bucket
+from isotrace.tables import write_stage
+
+with job(snakemake) as spec:
+    names = [Path(output).stem for output in snakemake.output]
+    opened = Analysed.open(snakemake.input, spec, names)
+    for name, output in zip(names, snakemake.output, strict=True):
+        frame = None
+        if opened.cache is not None:
+            pooled = pooled_covariance(opened.moments, spec["buckets"])
+            frame = isotropy_table(read_bucket(opened.cache, name, "eval"), opened.bases, spec, pooled=pooled)
+        write_stage(output, frame, "isotropy")

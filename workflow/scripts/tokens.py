@@ -1,0 +1,16 @@
+"""Packed sequences of token ids, their counts, and the split into fit and eval."""
+
+from pathlib import Path
+
+from isotrace.corpus.shape import with_shape
+from isotrace.corpus.sources import read_texts
+from isotrace.corpus.stores import write_tokens
+from isotrace.corpus.tokenizer import load_tokenizer
+from isotrace.corpus.tokens import tokenize
+from isotrace.job import job
+
+with job(snakemake) as spec:
+    tokenizer = load_tokenizer(Path(snakemake.input.tokenizer).parent)
+    tokens = tokenize(read_texts(Path(snakemake.input.documents)), tokenizer, with_shape(spec))
+    attributes = {"mask_token_id": tokenizer.mask_token_id, "tokenizer_size": len(tokenizer)}
+    write_tokens(Path(snakemake.output.manifest), tokens, spec, attributes)
