@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from isotrace import tables
 from isotrace.errors import DataError
+from isotrace.gather import audit_table, gather, join_keys, lock_status, stage_table, without_duplicates
 from isotrace.schema import SCHEMAS, columns
 
 LOCK = {
@@ -31,7 +32,7 @@ def geometry(**changes):
 
 
 def joined(frame, checkpoint="step30"):
-    return tables.join_keys(frame, checkpoint=checkpoint, study="s", model="m", seed=0, lock=LOCK, early=0.3, late=0.7)
+    return join_keys(frame, checkpoint=checkpoint, study="s", model="m", seed=0, lock=LOCK, early=0.3, late=0.7)
 
 
 CONTRACT = {
@@ -69,7 +70,7 @@ def test_rows_sort_by_step_depth_and_natural_bucket():
         for bucket in ("b10", "b2")
         for checkpoint in ("step70", "step0")
     ]
-    table = tables.gather("geometry", parts)
+    table = gather("geometry", parts)
     assert list(table["step"]) == [0] * 8 + [70] * 8
     assert list(table["site"][:8:2]) == ["embed", "block.2", "block.10", "final_norm"]
     assert list(table["bucket"][:2]) == ["b2", "b10"]
@@ -78,12 +79,12 @@ def test_rows_sort_by_step_depth_and_natural_bucket():
 @given(st.permutations(range(6)))
 def test_order_of_parts_does_not_matter(order):
     parts = [joined(geometry(bucket=f"b{i}")) for i in range(6)]
-    expected = tables.gather("geometry", parts)
-    pd.testing.assert_frame_equal(tables.gather("geometry", [parts[i] for i in order]), expected)
+    expected = gather("geometry", parts)
+    pd.testing.assert_frame_equal(gather("geometry", [parts[i] for i in order]), expected)
 
 
 def test_join_gives_phase_and_progress():
-    table = tables.gather("geometry", [joined(geometry(), c) for c in ("step0", "step30", "step70")])
+    table = gather("geometry", [joined(geometry(), c) for c in ("step0", "step30", "step70")])
     assert list(table["phase"]) == ["early", "early", "late"]
     assert list(table["progress"]) == [0.0, 0.3, 0.7]
     assert math.isnan(table["tokens_seen"][0])
@@ -94,7 +95,7 @@ def test_join_gives_phase_and_progress():
 def test_attention_drops_the_keys_it_does_not_have():
     row = {c.name: 0.0 if c.kind == "real" else 0 if c.kind == "integer" else "all" for c in columns("attention")}
     frame = pd.DataFrame([row | {"reason": ""}]).drop(columns=["model", "seed", "checkpoint", "step", "progress"])
-    assert list(tables.gather("attention", [joined(frame.drop(columns="phase"))])["model"]) == ["m"]
+    assert list(gather("attention", [joined(frame.drop(columns="phase"))])["model"]) == ["m"]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_doubled_key_and_missing_column_are_refused():
 @pytest.mark.parametrize("stage", [s for s in SCHEMAS if "reason" in [c.name for c in SCHEMAS[s]]])
 def test_tombstones_pass_the_same_checks_and_round_trip(tmp_path, stage):
     grave = tables.tombstone(stage, "truncated weights", **({"bucket": "b3"} if stage == "energy" else {}))
-    table = tables.gather(stage, [joined(grave)])
+    table = gather(stage, [joined(grave)])
     tables.write(tmp_path / "t.parquet", table, stage)
     pd.testing.assert_frame_equal(tables.read(tmp_path / "t.parquet"), table)
     assert list(table["reason"]) == ["truncated weights"]
@@ -132,7 +133,7 @@ def test_tombstones_pass_the_same_checks_and_round_trip(tmp_path, stage):
 
 
 def test_bytes_units_and_round_trip(tmp_path):
-    table = tables.gather("geometry", [joined(geometry(value=0.1 + 0.2)), joined(geometry(bucket="b1"))])
+    table = gather("geometry", [joined(geometry(value=0.1 + 0.2)), joined(geometry(bucket="b1"))])
     for name, frame in (("a", table), ("b", table.iloc[::-1])):
         tables.write(tmp_path / f"{name}.parquet", frame, "geometry")
         tables.write_csv(tmp_path / f"{name}.csv", frame, "geometry")
@@ -152,9 +153,30 @@ def test_unreadable_table_is_named(tmp_path):
         tables.read(tmp_path / "t.parquet")
 
 
-def test_duplicates_are_named_and_stay():
-    finding = {"model": "m", "checkpoint": "step30", "step": 30, "finding": "duplicate", "severity": "warning"}
-    audit = tables.audit_table([finding | {"detail": "same weights as step0"}])
-    assert tables.duplicates(audit) == {("m", "step30")}
-    assert tables.lock_status(LOCK)["step30"] == "duplicate"
-    assert tables.audit_table([]).empty
+def test_duplicates_stay_in_the_table_and_can_be_left_out():
+    table = gather("geometry", [joined(geometry(), c) for c in ("step0", "step30")])
+    assert lock_status(LOCK)["step30"] == "duplicate"
+    assert list(without_duplicates(table, [LOCK])["checkpoint"]) == ["step0"]
+
+
+def test_audit_table_is_sorted_by_step():
+    finding = {"model": "m", "finding": "duplicate", "severity": "warning", "detail": "same weights as step0"}
+    audit = audit_table([finding | {"checkpoint": f"step{s}", "step": s} for s in (30, 4)])
+    assert list(audit["step"]) == [4, 30]
+    assert audit_table([]).empty
+
+
+def test_stage_table_joins_files_and_says_why_one_is_empty(tmp_path):
+    lock = {"model": "m", "total_steps": 100, "checkpoints": [
+        {"id": "step0", "step": 0, "status": "ok", "reason": ""},
+        {"id": "step70", "step": 70, "status": "broken", "reason": "truncated weights"},
+    ]}  # fmt: skip
+    paths = [tmp_path / "geometry" / "m" / c / "b0.parquet" for c in ("step70", "step0")]
+    tables.write_stage(paths[0], None, "geometry")
+    tables.write_stage(paths[1], geometry().drop(columns="layer"), "geometry")
+    table = stage_table("geometry", paths, [lock], study="s", seeds={"m": 1}, early=0.3, late=0.7)
+    assert list(table["reason"]) == ["", "truncated weights"]
+    assert list(table["bucket"]) == ["b0", "b0"]
+    assert list(table["phase"]) == ["early", "late"]
+    with pytest.raises(DataError, match="no lock file"):
+        stage_table("geometry", paths, [], study="s", seeds={}, early=0.3, late=0.7)

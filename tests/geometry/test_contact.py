@@ -19,7 +19,7 @@ def surface(power: float, *, n: int = 1200, d: int = 12, rank: int = 2, noise: f
 @pytest.mark.parametrize("power", [2.0, 3.0])
 def test_order_at_the_apex(power: float) -> None:
     found = contact(surface(power), rank=2, neighbours=300, base=np.zeros(12))
-    assert found.order == pytest.approx(power, abs=0.1)
+    assert found.order == pytest.approx(power, abs=0.15)
 
 
 def test_order_at_the_medoid_of_a_curved_cloud_is_two() -> None:
@@ -27,16 +27,16 @@ def test_order_at_the_medoid_of_a_curved_cloud_is_two() -> None:
 
 
 def test_noise_is_the_intercept_not_the_slope() -> None:
-    found = contact(surface(2.0, noise=0.005), rank=2, neighbours=500, base=np.zeros(12))
-    assert found.order == pytest.approx(2.0, abs=0.25)
-    assert found.offset == pytest.approx(0.005 * np.sqrt(10), rel=0.25)
-    assert found.log_slope < 1.8
+    found = contact(surface(2.0, noise=0.02), rank=2, neighbours=500, base=np.zeros(12))
+    assert found.order == pytest.approx(2.0, abs=0.2)
+    assert found.offset == pytest.approx(0.02 * np.sqrt(10), rel=0.25)
+    assert found.log_slope < 1.5
 
 
 def test_centred_off_the_cloud_the_plain_slope_is_near_zero() -> None:
     """About the centroid, which lies off a bent sheet, normal distance does not shrink with tangent distance."""
     rows = surface(2.0)
-    assert abs(contact(rows, rank=2, neighbours=600, base=rows.mean(axis=0)).log_slope) < 0.4
+    assert abs(contact(rows, rank=2, neighbours=100, base=rows.mean(axis=0)).log_slope) < 0.3
 
 
 def test_rotation_and_shift_do_not_matter() -> None:

@@ -3,7 +3,7 @@
 import errno
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -63,3 +63,13 @@ def _report_bug(stream: Any) -> None:
     traceback.print_exc(file=stream)
     print(f"isotrace: error: unexpected; this is a bug, its traceback is in {stream.name}", file=sys.stderr)
     raise SystemExit(1)
+
+
+def progress(what: str, every: int = 10) -> Callable[[int, float], None]:
+    """A callback that writes a step and a value to the log, flushed, every so many steps."""
+
+    def report(step: int, value: float) -> None:
+        if step % every == 0:
+            print(f"step {step}: {what} {value:.4f}", flush=True)
+
+    return report

@@ -181,7 +181,11 @@ class Params:
         """The tests and the claims read the same slice."""
         s = self.study
         early, late = s.bases.early_fraction, s.bases.late_fraction
-        return spec(s, script, seed=s.seed, early_fraction=early, late_fraction=late, **plain(s.dynamics))
+        objectives = {name: model.objective for name, model in s.models.items()}
+        slices = plain(s.dynamics)
+        slices.pop("claims")
+        phases = {"early_fraction": early, "late_fraction": late}
+        return spec(s, script, seed=s.seed, objectives=objectives, **phases, **slices)
 
     def figure(self, figure: str) -> dict[str, Any]:
         s = self.study
@@ -190,7 +194,8 @@ class Params:
             "rank": s.dynamics.rank,
             "method": s.dynamics.method,
             "null_space": s.dynamics.null_space,
-            "width": s.figures.width,
+            "venue": s.figures.venue,
+            "confidence": s.energy.confidence,
         }
         return spec(s, "figures", figure=figure, drawn=drawn, options=options)
 

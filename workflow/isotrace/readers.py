@@ -14,9 +14,10 @@ import zarr
 
 from isotrace.geometry.bases import Basis
 from isotrace.geometry.moments import Moments
-from isotrace.geometry.rows import Bucket
-from isotrace.geometry.subspaces import fit_sites
-from isotrace.store import open_store, read_manifest
+from isotrace.errors import DataError
+from isotrace.geometry.fits import fit_sites, leave_one_out
+from isotrace.geometry.rows import Bucket, Rows
+from isotrace.store import is_tombstone, open_store, read_manifest
 
 SPLITS = {"fit": 0, "eval": 1}
 SiteMoments = dict[str, list[list[Moments]]]
@@ -26,6 +27,11 @@ def sites_of(root: zarr.Group) -> tuple[str, ...]:
     """Site names of a cache or moments store, in order of depth."""
     first = next(iter(sorted(root.group_keys())))
     return tuple(str(s) for s in root[first]["site"][...])  # type: ignore[index,union-attr]
+
+
+def model_sites(manifest: Path) -> tuple[str, ...]:
+    """Every site the captured model has, read or not; none for a tombstone."""
+    return tuple(read_manifest(manifest)["attributes"].get("model_sites", ()))
 
 
 def read_bucket(root: zarr.Group, name: str, split: str) -> Bucket:
@@ -71,7 +77,7 @@ def fit_moments(manifests: Iterable[Path], buckets: Sequence[str]) -> SiteMoment
     """Activation moments of the fit split: site -> one list a checkpoint -> one entry a bucket."""
     by_site: SiteMoments = {}
     for manifest in manifests:
-        if read_manifest(manifest)["status"] != "ok":
+        if is_tombstone(manifest):
             continue
         root = open_store(manifest)
         parts = [read_moments(root, bucket, "fit", "activation") for bucket in buckets]
@@ -158,23 +164,24 @@ class Analysed:
     cache: zarr.Group | None
     moments: zarr.Group | None
     bases: list[Basis]
+    sites: tuple[str, ...]
 
     @classmethod
     def open(cls, inputs: Any, spec: dict[str, Any], buckets: Sequence[str]) -> "Analysed":
         """Open the inputs of a rule, checking the buckets it reads; a tombstone opens as nothing."""
         manifest, moments = Path(inputs.cache), Path(inputs.moments)
-        if read_manifest(manifest)["status"] != "ok":
-            return cls(None, None, [])
+        if is_tombstone(manifest):
+            return cls(None, None, [], ())
         checkpoint = manifest.stem
         bases = [basis for path in inputs.bases for basis in read_bases(Path(path), checkpoint, spec["kinds"])]
         if "moving" in spec["kinds"]:
             bases += [moving_basis(moments, method, spec) for method in spec["methods"]]
-        return cls(open_store(manifest, tuple(buckets)), open_store(moments), bases)
+        return cls(open_store(manifest, tuple(buckets)), open_store(moments), bases, model_sites(manifest))
 
 
 def read_previous(manifests: Sequence[str], bucket: str) -> Bucket | None:
     """The same bucket at the checkpoint before, None for the first checkpoint and after a tombstone."""
-    found = [Path(m) for m in manifests if read_manifest(Path(m))["status"] == "ok"]
+    found = [Path(m) for m in manifests if not is_tombstone(Path(m))]
     return read_bucket(open_store(found[0], (bucket,)), bucket, "eval") if found else None
 
 
@@ -182,7 +189,7 @@ def fit_bases(
     manifests: Sequence[Path], caches: Sequence[Path], spec: dict[str, Any]
 ) -> tuple[Basis, dict[str, Basis], dict[str, Any]]:
     """The fixed basis of the early checkpoints, those that leave one out, and what the file says of them."""
-    sealed = [m for m in manifests if read_manifest(m)["status"] == "ok"]
+    sealed = [m for m in manifests if not is_tombstone(m)]
     ids = [m.stem for m in sealed]
     if len(ids) < 2:
         raise DataError(
@@ -213,3 +220,13 @@ def fit_rows(caches: Sequence[Path], buckets: Sequence[str]) -> dict[str, list[n
         for i, site in enumerate(sites_of(root)):
             by_site.setdefault(site, []).append(np.concatenate([p.activations[i] for p in parts]))
     return by_site
+
+
+def read_contextual(root: zarr.Group, buckets: Sequence[str]) -> dict[str, Rows]:
+    """Evaluation activations of all buckets together, by site."""
+    parts = [read_bucket(root, bucket, "eval") for bucket in buckets]
+    sequence, token_id = (np.concatenate([getattr(p, k) for p in parts]) for k in ("sequence", "token_id"))
+    return {
+        site: Rows(np.concatenate([p.activations[i] for p in parts]), sequence, token_id)
+        for i, site in enumerate(parts[0].sites)
+    }

@@ -101,6 +101,20 @@ SCHEMAS: dict[str, tuple[Column, ...]] = {
         *_reals("spearman", "lo", "hi", unit="rank correlation"),
         *_REASON,
     ),
+    "frequency_points": (
+        *_keys("model", "checkpoint"),
+        _count("step", "optimizer steps"),
+        _count("token_id", "token id", key=True),
+        _count("count", "occurrences"),
+        *_reals("norm", "centroid_distance", unit="norm of an embedding"),
+    ),
+    "frequency_points": (
+        *_RUN,
+        _count("token_id", "token id", key=True),
+        _count("count", "tokens"),
+        *_reals("norm", "centroid_distance", unit="norm of an embedding"),
+        *_REASON,
+    ),
     "attention": (
         *(*(c for c in _RUN if c.name not in ("study", "tokens_seen")), _count("layer", "block index", key=True)),
         _count("head", "head index", key=True),

@@ -138,6 +138,11 @@ def read_manifest(manifest: Path) -> dict[str, Any]:
     return content
 
 
+def is_tombstone(manifest: Path) -> bool:
+    """Whether a store was sealed as empty by design."""
+    return bool(read_manifest(manifest)["status"] != "ok")
+
+
 def open_store(manifest: Path, groups: tuple[str, ...] | None = None) -> zarr.Group:
     """The root of a sealed store, after checking its files: all sizes, and digests of the groups named (None: all)."""
     content = read_manifest(manifest)

@@ -1,11 +1,11 @@
-"""Tidy tables: checked, typed, sorted, joined with the series they belong to, written to the same bytes every time.
+"""Tidy tables: checked, typed, sorted, written to the same bytes every time, read back with the same types.
 
 The layout is the public contract in ``schema`` (our choice).
 """
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from isotrace.errors import DataError
-from isotrace.schema import JOINED, Column, Kind, Scope, columns
+from isotrace.schema import Column, Kind, Scope, columns
 
 _DTYPES: dict[Kind, str] = {"text": "str", "integer": "Int64", "real": "float64"}
 _SORT_FIRST = ("study", "model", "seed", "step", "checkpoint", "layer")
@@ -42,21 +42,22 @@ def natural(text: str) -> str:
     return re.sub(r"\d+", lambda digits: digits.group().zfill(12), text)
 
 
-def _typed(frame: pd.DataFrame, table: tuple[Column, ...], *, stage: str) -> pd.DataFrame:
+def typed(frame: pd.DataFrame, table: tuple[Column, ...], *, stage: str) -> pd.DataFrame:
+    """The frame with the table's columns in order and their types (integers nullable), unsorted and unchecked."""
     names = [c.name for c in table]
     missing, extra = [n for n in names if n not in frame], [n for n in frame if n not in names]
     if missing or extra:
         raise DataError(f"table {stage}: missing columns {missing}, columns that do not belong {extra}")
-    typed: dict[str, pd.Series] = {}
+    series: dict[str, pd.Series] = {}
     for column in table:
         values = frame[column.name]
         if column.kind == "text":
             values = values.astype(object).where(values.notna(), "")
         try:
-            typed[column.name] = values.astype(_DTYPES[column.kind])  # type: ignore[call-overload]
+            series[column.name] = values.astype(_DTYPES[column.kind])  # type: ignore[call-overload]
         except (TypeError, ValueError) as error:
             raise DataError(f"table {stage}: column {column.name} is not {column.kind} ({error})") from None
-    return pd.DataFrame(typed, columns=names)
+    return pd.DataFrame(series, columns=names)
 
 
 def _check_reasons(frame: pd.DataFrame, table: tuple[Column, ...], *, stage: str) -> None:
@@ -77,7 +78,7 @@ def _sorted(frame: pd.DataFrame, table: tuple[Column, ...], *, stage: str) -> pd
     doubled = frame.duplicated(keys)
     if doubled.any():
         raise DataError(f"table {stage}: two rows for {frame.loc[doubled, keys].iloc[0].to_dict()}")
-    first = [n for n in _SORT_FIRST if n in frame]
+    first = [n for n in _SORT_FIRST if n in frame] if "checkpoint" in frame else []
     order = [*first, *(k for k in keys if k not in first)]
     ranked = {n: frame[n] if frame[n].dtype != "str" else frame[n].map(natural) for n in order}
     position = pd.DataFrame(ranked).sort_values(order, kind="stable", na_position="first").index
@@ -91,9 +92,9 @@ def finish(stage: str, frame: pd.DataFrame, *, scope: Scope = "study") -> pd.Dat
     with one key, a number that is missing without a reason, or a reason where nothing is missing.
     """
     table = columns(stage, scope=scope)
-    typed = _typed(frame.reset_index(drop=True), table, stage=stage)
-    _check_reasons(typed, table, stage=stage)
-    ordered = _sorted(typed, table, stage=stage)
+    plain = typed(frame.reset_index(drop=True), table, stage=stage)
+    _check_reasons(plain, table, stage=stage)
+    ordered = _sorted(plain, table, stage=stage)
     whole = [c.name for c in table if c.kind == "integer" and ordered[c.name].notna().all()]
     return ordered.astype(dict.fromkeys(whole, "int64"))
 
@@ -108,77 +109,7 @@ def tombstone(stage: str, reason: str, **keys: str | int) -> pd.DataFrame:
     table = columns(stage, scope="checkpoint")
     known: dict[str, Any] = {**keys, "reason": reason}
     empty: dict[Kind, Any] = {"text": "", "integer": pd.NA, "real": np.nan}
-    return _typed(pd.DataFrame([{c.name: known.get(c.name, empty[c.kind]) for c in table}]), table, stage=stage)
-
-
-def phase_of(progress: float, *, early: float, late: float) -> str:
-    """early up to ``early``, late from ``late``, mid between; both limits are included."""
-    if progress <= early:
-        return "early"
-    return "late" if progress >= late else "mid"
-
-
-def join_keys(
-    frame: pd.DataFrame,
-    *,
-    checkpoint: str,
-    study: str,
-    model: str,
-    seed: int | None,
-    lock: Mapping[str, Any],
-    early: float,
-    late: float,
-) -> pd.DataFrame:
-    """A checkpoint's rows with study, model, seed, checkpoint, step, tokens_seen, progress and phase from its series.
-
-    ``lock`` is the series as audited (``results/checkpoints/{model}.lock.json``); DataError when it lacks the
-    checkpoint or the length of training.
-    """
-    entry = next((c for c in lock["checkpoints"] if c["id"] == checkpoint), None)
-    if entry is None:
-        raise DataError(f"model {model}: checkpoint {checkpoint} is not in its lock file; rerun the audit")
-    total = lock.get("total_steps")
-    if not total:
-        raise DataError(f"model {model}: total_steps is unknown; set it in the config")
-    progress = entry["step"] / total
-    known = {
-        "study": study,
-        "model": model,
-        "seed": pd.NA if seed is None else seed,
-        "checkpoint": checkpoint,
-        "step": entry["step"],
-        "tokens_seen": np.nan if entry.get("tokens_seen") is None else float(entry["tokens_seen"]),
-        "progress": progress,
-        "phase": phase_of(progress, early=early, late=late),
-    }
-    return frame.assign(**{name: known[name] for name in JOINED})
-
-
-def gather(stage: str, parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """One finished table from the joined parts of every checkpoint; of the joined keys only those it has."""
-    table = columns(stage)
-    names = [c.name for c in table]
-    unused = [n for n in JOINED if n not in names]
-    typed = [_typed(part.drop(columns=unused, errors="ignore"), table, stage=stage) for part in parts]
-    empty = _typed(pd.DataFrame({n: [] for n in names}), table, stage=stage)
-    return finish(stage, pd.concat(typed, ignore_index=True) if typed else empty)
-
-
-def lock_status(lock: Mapping[str, Any]) -> dict[str, str]:
-    """Status (ok, broken, duplicate) of every checkpoint of a series, by id."""
-    return {c["id"]: c["status"] for c in lock["checkpoints"]}
-
-
-def duplicates(audit: pd.DataFrame) -> set[tuple[str, str]]:
-    """(model, checkpoint) whose weights equal an earlier checkpoint's: they are no independent observation."""
-    found = audit[audit["finding"] == "duplicate"]
-    return set(zip(found["model"], found["checkpoint"], strict=True))
-
-
-def audit_table(findings: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """What the audit found in every series, one row a finding (``checkpoints.lock.findings`` of each lock)."""
-    names = [c.name for c in columns("audit")]
-    return finish("audit", pd.DataFrame(list(findings), columns=names))
+    return typed(pd.DataFrame([{c.name: known.get(c.name, empty[c.kind]) for c in table}]), table, stage=stage)
 
 
 def _arrow(frame: pd.DataFrame, table: tuple[Column, ...]) -> Any:
@@ -204,6 +135,20 @@ def write(path: str | Path, frame: pd.DataFrame, stage: str, *, scope: Scope = "
     temporary = _beside(target)
     pq.write_table(_arrow(finish(stage, frame, scope=scope), columns(stage, scope=scope)), temporary)
     os.replace(temporary, target)
+
+
+def write_stage(path: str | Path, frame: pd.DataFrame | None, stage: str) -> None:
+    """Write one checkpoint's result of a stage; None for a checkpoint that cannot be analysed: a table without rows.
+
+    ``layer`` is added from ``site`` where the stage did not give it: its rows reach the last block, so that the
+    depth of ``final_norm`` is known.
+    """
+    names = [c.name for c in columns(stage, scope="checkpoint")]
+    if frame is None:
+        frame = pd.DataFrame({name: [] for name in names})
+    elif "layer" in names and "layer" not in frame:
+        frame = with_layers(frame, list(frame["site"].unique()))
+    write(path, frame, stage, scope="checkpoint")
 
 
 def write_csv(path: str | Path, frame: pd.DataFrame, stage: str, *, scope: Scope = "study") -> None:

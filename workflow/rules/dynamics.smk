@@ -2,6 +2,7 @@ rule dynamics:
     input:
         tables=expand("<results>/tables/{stage}.parquet", stage=STAGES),
         locks=[f"<results>/checkpoints/{model}.lock.json" for model in study.models],
+        declared=CLAIMS,
     output:
         parquet="<results>/tables/dynamics.parquet",
         csv="<results>/tables/dynamics.csv",

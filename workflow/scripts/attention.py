@@ -4,7 +4,7 @@ from pathlib import Path
 
 from isotrace.capture.run import attention_checkpoint
 from isotrace.job import job
-from isotrace.tables import write_stage
+from isotrace.results import write_stage
 
 with job(snakemake) as spec:
     frame = attention_checkpoint(Path(snakemake.input.audit), Path(snakemake.input.sample), spec)

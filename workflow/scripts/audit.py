@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
-from isotrace.checkpoints.audit import audit_checkpoint
+from isotrace.checkpoints.audit import audit_checkpoint, require_rank
 from isotrace.job import job
 from isotrace.store import write_json
 
 with job(snakemake) as spec:
     first = Path(snakemake.input[0])
     folder = (first if first.is_dir() else first.parent) / spec["within"]
-    write_json(Path(snakemake.output.audit), audit_checkpoint(folder, spec))
+    source = {"path": str(folder), "revision": None, "subfolder": None, "commit": None}
+    audit = audit_checkpoint(folder, spec | {"source": source})
+    require_rank(audit, spec["max_rank"])
+    write_json(Path(snakemake.output.audit), audit | {"objective": spec["objective"]})

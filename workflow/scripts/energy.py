@@ -5,7 +5,7 @@ from pathlib import Path
 from isotrace.geometry.energy import energy_table
 from isotrace.job import job
 from isotrace.readers import Analysed, read_bucket
-from isotrace.tables import write_stage
+from isotrace.results import write_stage
 
 with job(snakemake) as spec:
     names = [Path(output).stem for output in snakemake.output]
@@ -14,4 +14,4 @@ with job(snakemake) as spec:
         frame = None
         if opened.cache is not None:
             frame = energy_table(read_bucket(opened.cache, name, "eval"), opened.bases, spec)
-        write_stage(output, frame, "energy")
+        write_stage(output, frame, "energy", opened.sites)

@@ -5,7 +5,7 @@ from pathlib import Path
 from isotrace.geometry.companions import geometry_table
 from isotrace.job import job
 from isotrace.readers import Analysed, read_bucket, read_previous
-from isotrace.tables import write_stage
+from isotrace.results import write_stage
 
 with job(snakemake) as spec:
     names = [Path(output).stem for output in snakemake.output]
@@ -15,4 +15,4 @@ with job(snakemake) as spec:
         if opened.cache is not None:
             previous = read_previous(snakemake.input.previous, name)
             frame = geometry_table(read_bucket(opened.cache, name, "eval"), opened.bases, spec, previous=previous)
-        write_stage(output, frame, "geometry")
+        write_stage(output, frame, "geometry", opened.sites)

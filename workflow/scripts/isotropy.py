@@ -5,7 +5,7 @@ from pathlib import Path
 from isotrace.geometry.ablation import isotropy_table
 from isotrace.job import job
 from isotrace.readers import Analysed, pooled_covariance, read_bucket
-from isotrace.tables import write_stage
+from isotrace.results import write_stage
 
 with job(snakemake) as spec:
     names = [Path(output).stem for output in snakemake.output]
@@ -15,4 +15,4 @@ with job(snakemake) as spec:
         if opened.cache is not None:
             pooled = pooled_covariance(opened.moments, spec["buckets"])
             frame = isotropy_table(read_bucket(opened.cache, name, "eval"), opened.bases, spec, pooled=pooled)
-        write_stage(output, frame, "isotropy")
+        write_stage(output, frame, "isotropy", opened.sites)

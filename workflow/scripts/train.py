@@ -4,12 +4,12 @@ from pathlib import Path
 
 from isotrace.checkpoints.train import train
 from isotrace.corpus.stores import read_tokens
-from isotrace.job import job
+from isotrace.job import job, progress
 from isotrace.store import write_json
 
 with job(snakemake) as spec:
     tokens = read_tokens(Path(snakemake.input.tokens))
-    series = Path(snakemake.output.series)
-    folder = Path(snakemake.input.tokenizer).parent
-    done = train(spec, tokens.ids[tokens.split == 0], folder, series.parent, spec["threads"])
-    write_json(series, done)
+    tokenizer, series = Path(snakemake.input.tokenizer).parent, Path(snakemake.output.series)
+    ids = tokens.ids[tokens.sequences(0)]
+    folders = train(spec, ids, tokenizer, series.parent, threads=spec["threads"], progress=progress("loss"))
+    write_json(series, {"checkpoints": [folder.name for folder in folders]})

@@ -16,7 +16,7 @@ from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
 from isotrace.errors import DataError
-from isotrace.geometry.attention import HeadSums, add, sequence_sums
+from isotrace.geometry.head_sums import HeadSums, add, sequence_sums
 
 NAME = "isotrace"
 

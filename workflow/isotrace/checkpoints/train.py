@@ -97,7 +97,8 @@ def _train(run: _Run, threads: int, progress: Callable[[int, float], None]) -> l
     if int(run.ids.max()) >= rows:
         raise DataError(f"token id {int(run.ids.max())} has no embedding row (vocab_size {rows}); raise vocab_size")
     if hasattr(model, "sparse_prediction"):
-        setattr(model, "sparse_prediction", True)  # ModernBERT: the head on masked positions only, the same loss
+        # ModernBERT: the head on masked positions only, the same loss in 0.6 of the time.
+        model.sparse_prediction = True  # type: ignore[assignment]
     optimizer = _optimizer(model, spec)
     digest = run.digest(threads)
     start = _restore(run, model, optimizer, digest)

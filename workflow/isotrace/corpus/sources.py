@@ -107,9 +107,9 @@ def _packaged(path: str) -> Path:
 
 
 def _open(path: Path) -> IO[bytes]:
-    openers: dict[str, Callable[[Path], Any]] = {".bz2": bz2.open, ".gz": gzip.open}
-    opened: IO[bytes] = openers.get(path.suffix, lambda plain: plain.open("rb"))(path)
-    return opened
+    if path.suffix == ".bz2":
+        return bz2.open(path)
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 
 @source("mediawiki")
@@ -118,10 +118,9 @@ def _mediawiki(file: SourceFile, spec: dict[str, Any]) -> Iterator[Document]:
     from xml.etree.ElementTree import ParseError
 
     try:
-        from gensim.corpora import wikicorpus
+        from gensim.corpora.wikicorpus import extract_pages
     except ImportError as error:
         raise DataError(f"{file.name}: a dump needs gensim; pip install 'isotrace[demo]'") from error
-    extract_pages: Any = vars(wikicorpus)["extract_pages"]
     try:
         with _open(file.path) as handle:
             for title, markup, page in extract_pages(handle, filter_namespaces=("0",), filter_articles=_is_article):

@@ -5,6 +5,7 @@ Our choice: means of fully dependent cells, peaks with the bounds of the cell th
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -112,8 +113,8 @@ def reduce(frame: pd.DataFrame, steps: Sequence[Reduction], keys: Sequence[str],
     """
     left = list(keys)
     # A constant key keeps a group to stand on when a step reduces over everything else.
-    known = {} if "missing" in frame else {"missing": 0, "at": ""}
-    frame = frame.assign(**known, **{"": 0})[["", *left, *VALUES, "missing", "at"]].reset_index(drop=True)
+    known: dict[str, Any] = {"": 0} if "missing" in frame else {"": 0, "missing": 0, "at": ""}
+    frame = frame.assign(**known)[["", *left, *VALUES, "missing", "at"]].reset_index(drop=True)
     for name, over in steps:
         left = [k for k in left if k not in over]
         if frame.empty:
@@ -133,7 +134,8 @@ def reduce(frame: pd.DataFrame, steps: Sequence[Reduction], keys: Sequence[str],
 def compare(left: pd.DataFrame, right: pd.DataFrame, how: Comparison, keys: Sequence[str]) -> pd.DataFrame:
     """Left minus right, of natural logs for ``log_ratio``; the interval is the worst case of both sides."""
     on = [k for k in keys if k in left and k in right]
-    pairs = left.merge(right, on=on, suffixes=("", "_right")) if on else left.join(right, rsuffix="_right", how="inner")
+    suffixes = ("", "_right")
+    pairs = left.merge(right, on=on, suffixes=suffixes) if on else left.merge(right, how="cross", suffixes=suffixes)
     if how == "log_ratio":
         for name in (*VALUES, *(f"{v}_right" for v in VALUES)):
             pairs[name] = np.log(pairs[name].astype(float).where(pairs[name].astype(float) > 0))

@@ -32,6 +32,7 @@ SELECTORS = {
     "buckets": ("all", "most_frequent", "less_frequent"),
 }
 TESTS = ("trend", "early_late", "ordered_buckets", "change_point", "mixed", "correlation")
+SERIES = ("model", "checkpoint", "site", "bucket", "layer", "head")
 DEFAULTED = ("rank", "method", "null_space")
 COMPARISONS = ("none", "difference", "log_ratio")
 
@@ -146,22 +147,30 @@ def _side(shared: Mapping[str, Any], own: Mapping[str, Any], path: str) -> Side:
     )
 
 
+def _check_fixed(where: Mapping[str, tuple[Any, ...]], measure: str, free: set[str], path: str) -> None:
+    """Every key column of the measure's table that is not ``free`` has one value, by ``where`` or by the config."""
+    known = keys_of(measure.split(".")[0])
+    for column in where:
+        _one_of(column, known, f"{path}: column of {measure}")
+    fixed = {column for column, values in where.items() if len(values) == 1}
+    if "star" not in where.get("estimator", ()):
+        # Only star shrinks toward something; the other estimators have one row whatever c0.
+        fixed.add("c0")
+    loose = [c for c in known if c not in {*free, *fixed, *DEFAULTED}]
+    if loose:
+        raise ConfigError(f"{path}: {loose} of {measure} must be reduced over, or fixed in where")
+
+
 def _check_columns(side: Side, then: tuple[Reduction, ...], measure: str, path: str) -> None:
-    """Every key column of the measure's table is reduced over, or fixed by ``where`` or by the config."""
     known = keys_of(measure.split(".")[0])
     reduced = [column for _, over in (*side.reduce, *then) for column in over]
     selected = {"sites": "site", "buckets": "bucket", "checkpoints": "checkpoint"}
-    for column in (*reduced, *side.where, *(selected[kind] for kind in side.select)):
+    for column in (*reduced, *(selected[kind] for kind in side.select)):
         _one_of(column, known, f"{path}: column of {measure}")
     for column in reduced:
         if reduced.count(column) > 1:
             raise ConfigError(f"{path}: {column} is reduced over twice")
-    fixed = {column for column, values in side.where.items() if len(values) == 1}
-    if not set(side.where.get("estimator", ())) & {"star"}:
-        fixed.add("c0")
-    loose = [c for c in known if c not in {"model", *reduced, *fixed, *DEFAULTED}]
-    if loose:
-        raise ConfigError(f"{path}: {loose} of {measure} must be reduced over, or fixed in where")
+    _check_fixed(side.where, measure, {"model", *reduced}, path)
 
 
 def _claim(entry: Any, path: str) -> Claim:
@@ -220,5 +229,7 @@ def families(declared: Mapping[str, Any]) -> tuple[Family, ...]:
             raise ConfigError(f"{path}.tests: {list(tests)}; correlation needs against, and nothing else does")
         measure = _one_of(fields.get("measure"), MEASURES, f"{path}.measure")
         where = _lists(fields.get("where", {}), f"{path}.where")
+        for read, kept in ((measure, where), *([against] if against else [])):
+            _check_fixed(kept, read, set(SERIES), path)
         found.append(Family(name, measure, where, tests, against, int(fields.get("lag", 0))))
     return tuple(found)

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from isotrace.schema import keys_of
-from isotrace.tables import duplicates
 
 Tables = Mapping[str, pd.DataFrame]
 
@@ -102,7 +101,7 @@ def cells(
     """The cells of a measure: its keys, step, progress, phase, layer, estimate, lo, hi.
 
     ``where`` keeps rows by column; ``defaults`` (rank, method, null_space) apply to columns that it leaves open.
-    Checkpoints that duplicate another are left out. A table that was not made gives no cells.
+    Duplicate checkpoints must have been left out before. A table that was not made gives no cells.
     """
     measure = MEASURES[name]
     names = list(dict.fromkeys([*measure.keys, *ATTRIBUTES]))
@@ -113,9 +112,5 @@ def cells(
     keep = pd.Series(True, index=frame.index)
     for column, values in {**wanted, **where}.items():
         keep &= frame[column].isin(list(values))
-    if "audit" in tables:
-        doubled = duplicates(tables["audit"])
-        pairs = zip(frame["model"], frame["checkpoint"], strict=True)
-        keep &= np.array([pair not in doubled for pair in pairs], dtype=bool)
     frame = frame[keep].reset_index(drop=True)
     return pd.concat([frame[names], measure.values(frame)], axis=1)

@@ -32,7 +32,7 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
     are not split by bucket are used where there are any, else the mean over buckets.
     """
     table = frames.table(tables, "attention").assign(sharpness=lambda t: 1 - t["entropy"])
-    parts = [_heads(table, metric) for metric in LABELS]
+    parts = [_heads(table.dropna(subset=["layer"]), metric) for metric in LABELS]
     rows = pd.concat(parts, ignore_index=True)
     shown = []
     for _, model in rows.groupby("model"):
@@ -40,7 +40,8 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
         wanted = options.get("layers") or [int(n) for n in frames.spread([str(n) for n in every], 6)]
         shown.append(frames.pick(model, layer=list(wanted)))
     rows = pd.concat(shown) if shown else rows
-    over_heads = rows.groupby([*KEYS, "seed"], as_index=False).agg(
+    rows = frames.with_tombstones(rows, table, line=["metric", "layer", "head"])
+    over_heads = rows.groupby([*KEYS, "seed"], as_index=False, dropna=False).agg(
         value=("value", "mean"), lo=("value", "min"), hi=("value", "max"), reason=("reason", "first")
     )
     return frames.over_seeds(over_heads, KEYS, "value").replace({"interval": {"within the run": "range over heads"}})
@@ -51,7 +52,7 @@ def _heads(table: pd.DataFrame, metric: str) -> pd.DataFrame:
     keys = ["model", "seed", "checkpoint", "step", "layer", "head"]
     whole = table[(table["query_bucket"] == "all") & (table["key_bucket"] == "all")]
     rows = whole if whole[metric].notna().any() or table[metric].isna().all() else table
-    means = rows.groupby(keys, as_index=False).agg(value=(metric, "mean"), reason=("reason", "first"))
+    means = rows.groupby(keys, as_index=False, dropna=False).agg(value=(metric, "mean"), reason=("reason", "first"))
     return means.assign(metric=metric)
 
 
@@ -104,5 +105,6 @@ def _legend(fig: Figure, drawn: pd.DataFrame, models: list[str]) -> None:
             for k, (n, c) in enumerate(zip(layers, style.ramp(len(layers)), strict=True))
         ])  # fmt: skip
     kinds = " / ".join(sorted({str(k) for k in drawn["interval"] if k})) or "range over heads"
-    groups.append([Patch(color=style.COOL, alpha=0.25, lw=0, label=f"{kinds} (line: mean over heads)")])
+    shade = Patch(color=style.COOL, alpha=0.25, lw=0, label=f"{kinds} (line: mean over heads)")
+    groups.append([shade, *style.gone_handles(drawn["value"])])
     style.legend(fig, groups)

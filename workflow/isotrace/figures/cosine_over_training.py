@@ -33,21 +33,21 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
     """
     metrics = list(options.get("metrics", ["mean_cosine", "norm_drift"]))
     quantity = options.get("quantity", "activation")
-    rows = frames.pick(frames.table(tables, "geometry"), quantity=quantity, metric=metrics)
+    table = frames.table(tables, "geometry")
+    rows = frames.pick(table, quantity=quantity, metric=metrics)
     shown = []
     for _, model in rows.groupby("model"):
         sites = options.get("sites") or frames.spread(frames.sites_in_order(model), 6)
         shown.append(frames.pick(model, site=list(sites)))
     rows = pd.concat(shown) if shown else rows
-    over_buckets = rows.groupby([*KEYS, "seed"], as_index=False).agg(
-        value=("value", "mean"), lo=("lo", _mean_of_all), hi=("hi", _mean_of_all), reason=("reason", "first")
+    rows = frames.with_tombstones(rows, table, line=["metric", "site", "layer", "bucket"])
+    over_buckets = rows.groupby([*KEYS, "seed"], as_index=False, dropna=False).agg(
+        value=("value", "mean"),
+        lo=("lo", frames.mean_of_all),
+        hi=("hi", frames.mean_of_all),
+        reason=("reason", "first"),
     )
     return frames.over_seeds(over_buckets, KEYS, "value")
-
-
-def _mean_of_all(limits: pd.Series) -> float:
-    """NaN as soon as one is missing: half an interval would look narrower than it is."""
-    return float(limits.mean(skipna=False))
 
 
 @figure("cosine_over_training")
@@ -127,7 +127,7 @@ def _legend(fig: Figure, drawn: pd.DataFrame, models: list[str], options: Option
             Line2D([], [], color=looks[s][0], marker=looks[s][1], label=(lead if k == 0 else "") + s.replace("_", " "))
             for k, s in enumerate(sites)
         ])  # fmt: skip
-    if drawn["lo"].notna().any():
-        label = f"{style.interval_name(drawn, options)}; mean over token buckets"
-        groups.append([Patch(color=style.COOL, alpha=0.25, lw=0, label=label)])
+    label = f"{style.interval_name(drawn, options)}; mean over token buckets"
+    shade = [Patch(color=style.COOL, alpha=0.25, lw=0, label=label)] if drawn["lo"].notna().any() else []
+    groups.append([*shade, *style.gone_handles(drawn["value"])])
     style.legend(fig, groups)

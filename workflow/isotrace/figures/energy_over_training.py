@@ -37,7 +37,8 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
     )
     rows = frames.pick(rows, rank=frames.rank_of(rows, options))
     wanted = [frames.pick(m, site=frames.end_blocks(m, options)) for _, m in rows.groupby("model")]
-    rows = frames.ratios(pd.concat(wanted) if wanted else rows)
+    rows = pd.concat(wanted) if wanted else rows
+    rows = frames.ratios(frames.with_tombstones(rows, energy, line=["site", "layer", "basis", "bucket"]))
     rows = rows.assign(lo=rows["ratio_lo"], hi=rows["ratio_hi"])
     points = frames.over_seeds(rows, KEYS, "ratio", log=True)
     band = rows.groupby(KEYS, as_index=False).agg(null_lo=("null_lo", "min"), null_hi=("null_hi", "max"))
@@ -123,5 +124,6 @@ def _legend(fig: Figure, colours: Mapping[str, str], drawn: pd.DataFrame, option
     shades = [
         Patch(color=style.COOL, alpha=0.25, lw=0, label=style.interval_name(drawn, options)),
         Patch(color=style.BAND, lw=0, label="random normal subspaces, ±2 sd (exact)"),
+        *style.gone_handles(drawn["ratio"]),
     ]
     style.legend(fig, [style.bucket_handles(list(colours), colours), bases, shades])

@@ -84,6 +84,26 @@ def spread(names: Sequence[str], most: int) -> list[str]:
     return [names[i] for i in np.unique(np.linspace(0, len(names) - 1, most).round().astype(int))]
 
 
+RUN = ("study", "model", "seed", "checkpoint", "step", "tokens_seen", "progress", "phase")
+
+
+def with_tombstones(rows: pd.DataFrame, table: pd.DataFrame, *, line: Sequence[str]) -> pd.DataFrame:
+    """``rows`` plus one without values for each series of a checkpoint that ``table`` knows only by its reason.
+
+    ``line`` names the columns that tell series apart (site, basis, bucket); a tombstone of one bucket concerns that
+    bucket's series only. So a broken checkpoint leaves a mark in a figure instead of a line through its place.
+    """
+    nowhere = table["site"] == "" if "site" in table else table["layer"].isna()
+    lost = table[nowhere & (table["reason"] != "")]
+    if lost.empty or rows.empty:
+        return rows
+    lost = lost[[c for c in (*RUN, "reason") if c in rows]].assign(only=lost.get("bucket", ""))
+    made = rows[["model", *line]].drop_duplicates().merge(lost, on="model")
+    if "bucket" in line:
+        made = made[(made["only"] == "") | (made["only"] == made["bucket"])]
+    return pd.concat([rows, made.drop(columns="only")], ignore_index=True)
+
+
 def ratios(energy: pd.DataFrame) -> pd.DataFrame:
     """Energy rows with ``ratio_lo``, ``ratio_hi`` (the energy's interval) and ``null_lo``, ``null_hi``.
 
@@ -107,12 +127,14 @@ def over_seeds(frame: pd.DataFrame, keys: Sequence[str], value: str, *, log: boo
 
     With one seed the interval is the one that the rows carry (columns ``lo``, ``hi``); with several it is their
     range. ``log`` takes the geometric mean. Rows without a value count only where nothing else is left; their
-    reason is kept then.
+    reason is kept then. Raises DataError when one seed has several rows: their mean would be of unlike things.
     """
     rows: list[dict[str, Any]] = []
     for key, group in frame.groupby(list(keys), sort=True, dropna=False):
         found = group[np.isfinite(group[value].to_numpy(float))]
         row: dict[str, Any] = dict(zip(keys, key, strict=True))
+        if "seed" in group and group["seed"].duplicated().any():
+            raise DataError(f"{len(group)} rows where one is needed, for {row}: choose between them in the options")
         x = found[value].to_numpy(float)
         if len(found) == 0:
             reason = next((str(r) for r in group["reason"] if r), "no value")
@@ -136,10 +158,15 @@ def geometric_mean(frame: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """
     usable = frame[np.isfinite(frame["ratio"].to_numpy(float)) & (frame["ratio"].to_numpy(float) > 0)]
     rows: list[dict[str, Any]] = []
-    for key, group in usable.groupby(list(keys), sort=True):
+    for key, group in usable.groupby(list(keys), sort=True, dropna=False):
         row: dict[str, Any] = dict(zip(keys, key, strict=True))
         for column, source in (("ratio", "ratio"), ("lo", "ratio_lo"), ("hi", "ratio_hi")):
             x = group[source].to_numpy(float)
             row[column] = float(np.exp(np.log(x).mean())) if np.all(x > 0) else np.nan
         rows.append(row | {"n_rows": len(group)})
     return pd.DataFrame(rows, columns=[*keys, "ratio", "lo", "hi", "n_rows"])
+
+
+def mean_of_all(limits: pd.Series) -> float:
+    """The mean of interval limits, NaN as soon as one is missing: half an interval would look too narrow."""
+    return float(limits.mean(skipna=False))

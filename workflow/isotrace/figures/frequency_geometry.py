@@ -28,7 +28,8 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
     optional and adds the scatter of each model's latest step. Options: ``sites`` of the contextual kind (first and
     last block, final norm). Correlations carry ``spearman``, ``lo``, ``hi``, ``reason``.
     """
-    rows = frames.table(tables, "frequency")
+    table = frames.table(tables, "frequency")
+    rows = frames.pick(table, of=list(OF))
     shown = []
     for _, model in rows.groupby("model"):
         static = model[model["kind"] == "static"]
@@ -36,6 +37,7 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
         sites = options.get("sites") or [*frames.end_blocks(contextual, {}), "final_norm"]
         shown += [static, frames.pick(contextual, site=list(sites))]
     rows = pd.concat(shown) if shown else rows
+    rows = frames.with_tombstones(rows, table, line=["of", "kind", "site", "layer"])
     lines = frames.over_seeds(rows, KEYS, "spearman").assign(part="correlation")
     points = _points(tables)
     return lines if points.empty else pd.concat([lines, points.assign(part="points")], ignore_index=True)
@@ -140,4 +142,5 @@ def _legend(fig: Figure, lines: pd.DataFrame, options: Options, *, scatter: bool
         notes.append(Line2D([], [], color=style.ACCENT, lw=1.4, label="median of tokens (shade: number of tokens)"))
     interval = style.interval_name(lines, options).replace("sequences", "token types")
     notes.append(Patch(color=style.COOL, alpha=0.25, lw=0, label=interval))
+    notes += style.gone_handles(lines["spearman"])
     style.legend(fig, [handles, notes])

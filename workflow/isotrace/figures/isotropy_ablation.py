@@ -28,8 +28,9 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
     Columns: the keys, the score of the whole with its interval ``lo``, ``hi``, the score without T, the score
     without a random normal subspace (mean, lowest, highest draw), ``above_every_draw``, ``reason``.
     """
+    table = frames.table(tables, "isotropy")
     rows = frames.pick(
-        frames.table(tables, "isotropy"),
+        table,
         quantity=options.get("quantity", "gradient"),
         basis=options.get("basis", "fixed"),
         method=options.get("method", "pca"),
@@ -46,6 +47,7 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
     most = 4 if options.get("venue", "page") == "page" else 2
     shown = options.get("buckets") or frames.spread(frames.in_order(rows["bucket"]), most)
     rows = frames.pick(rows, bucket=list(shown))
+    rows = frames.with_tombstones(rows, table, line=["site", "layer", "bucket"])
     return _over_seeds(rows).sort_values(["model", "bucket", "step", "checkpoint"], ignore_index=True)
 
 
@@ -134,4 +136,4 @@ def _legend(fig: Figure, drawn: pd.DataFrame, options: Options) -> None:
         Line2D([], [], color=style.COOL, ls=(0, (4, 1.5)), marker="s", label="whole"),
         Patch(color=style.COOL, alpha=0.25, lw=0, label=style.interval_name(drawn, options)),
     ]
-    style.legend(fig, [handles, normal, whole])
+    style.legend(fig, [handles, normal, [*whole, *style.gone_handles(drawn["score"])]])

@@ -47,7 +47,8 @@ class StepAxis:
         """Positions of ``steps`` (any number of them), in decades."""
         values = np.asarray(steps, dtype=float)
         trained = np.log10(np.maximum(values, 1))
-        return np.where(values > 0, trained, np.log10(self.first) - self.gap).astype(float)
+        at: Positions = np.where(values > 0, trained, np.log10(self.first) - self.gap)
+        return at
 
     def apply(self, ax: Axes, *, label: str | None = "training step") -> None:
         """Ticks, limits, the break and the label on ``ax``."""

@@ -93,7 +93,7 @@ def style() -> Iterator[None]:
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         for name, value in RC.items():
-            matplotlib.rcParams[name] = value  # type: ignore[index,literal-required]
+            matplotlib.rcParams[name] = value  # type: ignore[index]
         yield
 
 
@@ -163,6 +163,14 @@ def bucket_handles(buckets: Sequence[str], colours: Mapping[str, str], *, ls: st
         Line2D([], [], color=colours[b], marker=marker(k), ls=ls, label=f"{alone.get(b, b)}{ends.get(k, '')}")
         for k, b in enumerate(buckets)
     ]
+
+
+def gone_handles(values: pd.Series) -> list[Any]:
+    """The legend entry of the cross that stands for a missing value, if there is one."""
+    from matplotlib.lines import Line2D
+
+    label = "no value (the reason is in the CSV)"
+    return [Line2D([], [], color=INK, ls="none", marker="x", ms=3, mew=0.7, label=label)] if values.isna().any() else []
 
 
 def marker(k: int) -> str:

@@ -3,7 +3,7 @@
 The delete-a-group jackknife over sequences is our choice: rows of one sequence are not independent.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +14,15 @@ from isotrace.geometry.spectrum import clean, spectrum
 from isotrace.geometry.undefined import Undefined
 
 Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """lo <= value <= hi, or NaN with the reason why there is none."""
+
+    lo: float = float("nan")
+    hi: float = float("nan")
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,27 +106,43 @@ class Cloud:
         )
 
 
-def deleted_groups(cloud: Cloud, groups: int) -> list[Cloud]:
+def deleted_groups(cloud: Cloud, groups: int) -> Iterator[Cloud]:
     """The cloud less one group of sequences at a time; sequences are dealt to the groups in turn.
 
-    As many clouds as groups, or as sequences where there are fewer; raises Undefined below two.
+    As many clouds as groups, or as sequences where there are fewer. One at a time: together they would
+    hold the rows ``groups`` times.
     """
     sequences, index = np.unique(cloud.sequence, return_inverse=True)
-    if len(sequences) < 2:
-        raise Undefined("no interval from one sequence")
-    dealt = index % min(groups, len(sequences))
-    return [cloud.without(dealt == g) for g in range(int(dealt.max()) + 1)]
+    dealt = index % max(min(groups, len(sequences)), 1)
+    for group in range(min(groups, len(sequences))):
+        yield cloud.without(dealt == group)
 
 
-def jackknife_interval(
-    measure: Callable[[Cloud], float], cloud: Cloud, parts: list[Cloud], *, confidence: float
-) -> tuple[float, float]:
-    """value -+ t * jackknife standard error, t with (groups - 1) degrees of freedom, at ``confidence``."""
+def jackknife(
+    cloud: Cloud, measures: Mapping[str, Callable[[Cloud], float]], *, groups: int, confidence: float
+) -> dict[str, Interval]:
+    """Intervals value -+ t * jackknife standard error of several measures over the same deleted groups.
+
+    t has (groups - 1) degrees of freedom. An interval that does not exist is NaN with its reason.
+    """
+    if len(np.unique(cloud.sequence)) < 2:
+        return dict.fromkeys(measures, Interval(reason="no interval from one sequence"))
+    deleted: dict[str, list[float]] = {name: [] for name in measures}
+    failed: dict[str, Interval] = {}
+    for part in deleted_groups(cloud, groups):
+        for name, measure in measures.items():
+            try:
+                deleted[name].append(measure(part))
+            except Undefined as undefined:
+                failed[name] = Interval(reason=f"no interval: {undefined}")
+    sound = {name: measure(cloud) for name, measure in measures.items() if name not in failed}
+    return failed | {name: _interval(value, deleted[name], confidence) for name, value in sound.items()}
+
+
+def _interval(value: float, deleted: list[float], confidence: float) -> Interval:
     from scipy.special import stdtrit
 
-    value = measure(cloud)
-    deleted = np.array([measure(part) for part in parts])
-    groups = len(parts)
-    error = np.sqrt((groups - 1) / groups * np.sum((deleted - deleted.mean()) ** 2))
+    groups = len(deleted)
+    error = np.sqrt((groups - 1) * np.var(deleted))
     half = float(stdtrit(groups - 1, 0.5 + confidence / 2) * error)
-    return value - half, value + half
+    return Interval(value - half, value + half)

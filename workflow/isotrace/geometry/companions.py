@@ -4,7 +4,7 @@ Definitions are those of the papers named in ``metrics`` and the modules it call
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from isotrace.errors import ConfigError
 from isotrace.geometry.bases import Basis
-from isotrace.geometry.cloud import Cloud, deleted_groups, jackknife_interval
+from isotrace.geometry.cloud import Cloud, Interval, jackknife
 from isotrace.geometry.metrics import METRICS
 from isotrace.geometry.rows import Bucket, Quantity
 from isotrace.geometry.undefined import Undefined
@@ -51,48 +51,40 @@ def geometry_table(
 
 
 def _measured(clouds: Mapping[str, Cloud], quantity: Quantity, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows of one site and quantity; the deleted groups of a cloud are shared by its metrics."""
-    parts: dict[str, list[Cloud]] = {}
-    rows = []
-    for name in spec["metrics"]:
-        known = METRICS[name]
-        if quantity not in known.of or known.reads not in clouds:
-            continue
-        cloud = clouds[known.reads]
-        if known.reads not in parts:
-            parts[known.reads] = _parts(cloud, int(spec["groups"]))
-        value, lo, hi, reason = _estimate(name, cloud, parts[known.reads], spec)
-        rows.append({"n_tokens": cloud.n, "metric": name, "value": value, "lo": lo, "hi": hi, "reason": reason})
-    return rows
+    """The rows of one site and quantity, in the order of the config's metrics."""
+    chosen = [name for name in spec["metrics"] if quantity in METRICS[name].of and METRICS[name].reads in clouds]
+    found: dict[str, dict[str, Any]] = {}
+    for reads, cloud in clouds.items():
+        names = [name for name in chosen if METRICS[name].reads == reads]
+        points = {name: _point(name, cloud, int(spec["min_rows"])) for name in names}
+        intervals = _intervals(cloud, [name for name, (_, reason) in points.items() if not reason], spec)
+        for name, (value, reason) in points.items():
+            interval = intervals.get(name, Interval(reason=reason))
+            found[name] = {"n_tokens": cloud.n, "metric": name, "value": value, **asdict(interval)}
+    return [found[name] for name in chosen]
 
 
-def _estimate(name: str, cloud: Cloud, parts: list[Cloud], spec: Mapping[str, Any]) -> tuple[float, float, float, str]:
-    """(value, lo, hi, reason) of one metric."""
-    known, nan = METRICS[name], float("nan")
-    if cloud.n < int(spec["min_rows"]) and name != "zero_rows":
-        return nan, nan, nan, f"fewer than {spec['min_rows']} rows"
+def _point(name: str, cloud: Cloud, min_rows: int) -> tuple[float, str]:
+    """(value, "") or (NaN, reason)."""
+    if cloud.n < min_rows and name != "zero_rows":
+        return float("nan"), f"fewer than {min_rows} rows"
     try:
-        value = known.measure(cloud)
+        return METRICS[name].measure(cloud), ""
     except Undefined as undefined:
-        return nan, nan, nan, str(undefined)
-    if known.interval == "no":
-        return value, nan, nan, NO_INTERVAL
-    if known.interval == "narrow" and cloud.d > WIDEST_INTERVAL:
-        return value, nan, nan, f"{NO_INTERVAL} beyond width {WIDEST_INTERVAL}"
-    if not parts:
-        return value, nan, nan, "no interval from one sequence"
-    try:
-        lo, hi = jackknife_interval(known.measure, cloud, parts, confidence=float(spec["confidence"]))
-    except Undefined as undefined:
-        return value, nan, nan, f"no interval: {undefined}"
-    return value, lo, hi, ""
+        return float("nan"), str(undefined)
 
 
-def _parts(cloud: Cloud, groups: int) -> list[Cloud]:
-    try:
-        return deleted_groups(cloud, groups)
-    except Undefined:
-        return []
+def _intervals(cloud: Cloud, names: Sequence[str], spec: Mapping[str, Any]) -> dict[str, Interval]:
+    """The interval of each metric, or why it has none; dear ones only where the cloud is narrow."""
+    wide = cloud.d > WIDEST_INTERVAL
+    none = {name: Interval(reason=NO_INTERVAL) for name in names if METRICS[name].interval == "no"}
+    if wide:
+        reason = f"{NO_INTERVAL} beyond width {WIDEST_INTERVAL}"
+        none |= {name: Interval(reason=reason) for name in names if METRICS[name].interval == "narrow"}
+    measures = {name: METRICS[name].measure for name in names if name not in none}
+    if not measures:
+        return none
+    return none | jackknife(cloud, measures, groups=int(spec["groups"]), confidence=float(spec["confidence"]))
 
 
 def _rows(bucket: Bucket, site: str, quantity: Quantity, base: Cloud) -> Cloud:

@@ -1,6 +1,6 @@
 """How much of the variance or gradient energy lies in a basis, against random subspaces of the same rank.
 
-Bernas et al. 2026 for the energy ratio and its matched-rank normals; exact Haar moments instead of a few draws are ours.
+Bernas et al. 2026 for the ratio and its matched-rank normals; exact Haar moments beside the draws are ours.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 QUANTITIES: tuple[Quantity, ...] = ("activation", "gradient")
 NOT_EXACT = "no exact moments for variance_weighted"
 EMPTY = {"energy": np.nan, "energy_lo": np.nan, "energy_hi": np.nan, "enrichment": np.nan}
-NO_NULL = {name: np.nan for name in ("null_mean", "null_mean_exact", "null_sd_exact", "ratio", "z", "p_value")}
+NO_NULL = dict.fromkeys(("null_mean", "null_mean_exact", "null_sd_exact", "ratio", "z", "p_value"), np.nan)
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,9 @@ def enrichment(energy: float, rank: int, d: int) -> float:
     return energy / (rank / d)
 
 
-def odds_ratio(energy: float, rank: int, d: int) -> float:
-    """Energy over the exact mean of the complement null, E (d - k) / (k (1 - E)); infinite at E = 1."""
-    return energy * (d - rank) / (rank * (1 - energy)) if energy < 1 else np.inf
-
-
 def complement_null(operator: Array, vectors: Array, draws: int, seed: int) -> Null:
     """Energies of Haar subspaces of rank k outside vectors (d, k), as fractions of tr G."""
-    d, k = vectors.shape
+    k = vectors.shape[1]
     inside = vectors @ (vectors.T @ operator)
     outside = operator - inside - inside.T + inside @ vectors @ vectors.T
     # Of P G P the k eigenvalues of the tangent are the smallest, zero up to rounding.

@@ -1,6 +1,6 @@
 """IsoScore of a covariance: plug-in, shrunk (star), unbiased in its denominator (ustat), and bias-corrected.
 
-Rudman et al. 2022 (IsoScore), Rudman and Eickhoff 2024 (IsoScore*), Chen, Zhang, Zhong 2010 (U-statistic of tr Sigma^2).
+Rudman et al. 2022; Rudman and Eickhoff 2024 (star); Chen, Zhang, Zhong 2010 (U-statistic of tr Sigma^2).
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Mean, scatter and the third and fourth moments of rows, which merge and subtract exactly.
 
-The merge is Chan, Golub and LeVeque 1979, extended to the moments that the U-statistic of Chen, Zhang, Zhong 2010 needs.
+Chan, Golub and LeVeque 1979, extended to the moments that the U-statistic of Chen, Zhang, Zhong 2010 needs.
 """
 
 from collections.abc import Iterable

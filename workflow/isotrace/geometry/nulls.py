@@ -36,6 +36,20 @@ def _chunk(m: int, k: int, seed: int, index: int, count: int) -> Array:
     return _frozen(orthonormal(generator(seed, "haar", m, k, index).standard_normal((count, m, k))))
 
 
+def haar_columns(m: int, k: int, draws: int, seed: int) -> Iterator[NDArray[np.float32]]:
+    """The draws of ``haar_frames`` side by side in float32, (m, k * b): all first columns, then all second."""
+    size = max(1, CHUNK // (m * k))
+    for index, start in enumerate(range(0, draws, size)):
+        yield _columns(m, k, seed, index, min(size, draws - start))
+
+
+@lru_cache(maxsize=8)
+def _columns(m: int, k: int, seed: int, index: int, count: int) -> NDArray[np.float32]:
+    frames = _chunk(m, k, seed, index, count).transpose(1, 2, 0).reshape(m, k * count).astype(np.float32)
+    frames.flags.writeable = False
+    return frames
+
+
 @lru_cache(maxsize=32)
 def haar_weights(m: int, k: int, draws: int, seed: int) -> Array:
     """W (draws, m) with W[b, j] the squared length of axis j's image in draw b; rows sum to k.

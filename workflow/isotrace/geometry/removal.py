@@ -3,15 +3,15 @@
 tr and ||.||_F^2 of P C P by expansion, never by building P; the ablation itself is that of Bernas et al. 2026.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotrace.geometry.isotropy import Sums, frobenius_ustat, sums
 from isotrace.geometry.jackknife import group_labels
-from isotrace.geometry.nulls import haar_frames, haar_weights
+from isotrace.geometry.nulls import haar_columns, haar_frames, haar_weights
 
 Array = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ def cloud(rows: Array, sequence: NDArray[np.integer], groups: int) -> Cloud:
     label = group_labels(sequence, groups)
     order = np.argsort(label, kind="stable")
     edges = np.searchsorted(label[order], np.arange(int(label.max()) + 2))
-    parts = tuple(slice(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True))
+    parts = tuple(slice(int(a), int(b)) for a, b in pairwise(edges))
     return _prepared(rows[order], parts)
 
 
@@ -78,7 +78,7 @@ def _leave_out(y: Array, q: Array, scatter: Array, parts: tuple[slice, ...]) -> 
         mixed = (cube - q[part] @ inside) @ step
         plain = q.sum() - q[part].sum()
         q4 = q @ q - q[part] @ q[part] + 4 * step @ left @ step + 4 * mixed
-        q4 += 2 * size * plain + (rest - 4 * rest) * size**2
+        q4 += 2 * size * plain - 3 * rest * size**2
         left -= np.outer(shift, step)
         found.append((rest, np.trace(left), np.square(left).sum(), q4))
     return sums(*np.asarray(found, np.float64).T)
@@ -119,14 +119,18 @@ def haar_ustat(c: Cloud, out: Outside, removed: tuple[Array, Array], rank: int, 
     rows = (c.y @ out.axes / unit).astype(np.float32)
     whole = (c.q / unit**2)[:, None]
     q4 = []
-    for frames in haar_frames(out.values.size, rank, draws, seed):
-        flat = frames.transpose(1, 2, 0).reshape(out.values.size, -1).astype(np.float32)
-        inside = rows @ flat
+    for frames in haar_columns(out.values.size, rank, draws, seed):
+        inside = rows @ frames
         np.square(inside, out=inside)
         q4.append(np.square(whole - inside.reshape(n, rank, -1).sum(axis=1)).sum(axis=0))
     trace, frobenius = removed
     quartic = np.concatenate(q4) * unit**4
     return frobenius_ustat(np.full(draws, float(n)), trace * (n - 1), frobenius * (n - 1) ** 2, quartic)
+
+
+def first_frames(out: Outside, rank: int, count: int, seed: int) -> Array:
+    """The first ``count`` of the draws as frames (count, d, k) in the original axes."""
+    return np.concatenate([np.matmul(out.axes, f) for f in haar_frames(out.values.size, rank, count, seed)])
 
 
 def replicates(c: Cloud, frames: Array) -> Sums:
@@ -138,7 +142,8 @@ def replicates(c: Cloud, frames: Array) -> Sums:
     q = np.maximum(c.q[:, None] - _by_draw(np.square(inside), count), 0)
     state = _Removed(frames, flat, pulled, inside, core, q, q.T @ c.y, _weighted(q, inside, count))
     f = c.base.frobenius * (c.base.n - 1) ** 2
-    found = [(np.full(count, n), q.sum(axis=0), f[0] - 2 * _norm(pulled, count) + _corner(core), np.square(q).sum(axis=0))]
+    whole = f[0] - 2 * _norm(pulled, count) + _corner(core)
+    found = [(np.full(count, n), q.sum(axis=0), whole, np.square(q).sum(axis=0))]
     found += [_left_out(c, state, part, f[1 + i]) for i, part in enumerate(c.parts)]
     return sums(*(np.stack(column, axis=1) for column in zip(*found, strict=True)))
 
@@ -168,9 +173,11 @@ def _left_out(c: Cloud, r: _Removed, part: slice, frobenius: float) -> tuple[Arr
     rest = len(c.y) - len(y)
     shift = y.sum(axis=0)
     along = (shift @ r.flat).reshape(count, k)
-    pulled = r.pulled - y.T @ u - np.outer(shift, along.ravel() / rest)
-    stacked = u.reshape(len(y), count, k).transpose(1, 0, 2)
-    core = r.core - np.matmul(stacked.swapaxes(1, 2), stacked) - along[:, :, None] * along[:, None, :] / rest
+    # One more row, the group's sum over the root of what is left, moves the centre to the mean of the rest.
+    gone = np.vstack([u, along.ravel() / np.sqrt(rest)])
+    pulled = r.pulled - np.vstack([y, shift / np.sqrt(rest)]).T @ gone
+    stacked = gone.reshape(len(y) + 1, count, k).transpose(1, 0, 2)
+    core = r.core - np.matmul(stacked.swapaxes(1, 2), stacked)
     f = frobenius - 2 * _norm(pulled, count) + _corner(core)
     step = (shift - np.matmul(r.frames, along[:, :, None])[:, :, 0]) / rest
     size = np.einsum("bd,bd->b", step, step)
@@ -200,13 +207,3 @@ def _corner(core: Array) -> Array:
 def _weighted(q: Array, inside: Array, count: int) -> Array:
     """sum q Q^T y over rows, (B, k)."""
     return np.asarray(np.einsum("nb,nbk->bk", q, inside.reshape(len(q), count, -1)))
-
-
-def first_frames(out: Outside, rank: int, draws: int, seed: int, count: int) -> Array:
-    """The first ``count`` of the draws as frames (count, d, k) in the original axes."""
-    return np.concatenate(list(_turned(out, rank, min(count, draws), seed)))
-
-
-def _turned(out: Outside, rank: int, draws: int, seed: int) -> Iterator[Array]:
-    for frames in haar_frames(out.values.size, rank, draws, seed):
-        yield np.matmul(out.axes, frames)

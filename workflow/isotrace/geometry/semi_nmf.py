@@ -75,7 +75,7 @@ def _k_means(rows: Array, k: int, seed: int, iterations: int = 50) -> NDArray[np
         if np.array_equal(moved, labels):
             break
         labels = moved
-    return labels
+    return np.asarray(labels, np.intp)
 
 
 def _distances(rows: Array, centres: Array) -> Array:

@@ -158,7 +158,7 @@ class Dynamics(Block):
 
 
 class Figures(Block):
-    """What is drawn, and how wide."""
+    """Which figures are drawn, and how wide."""
 
     names: list[
         Literal[
@@ -180,4 +180,4 @@ class Figures(Block):
         ],
         "figures to draw",
     )
-    width: float = key(6.75, "figure width", unit="inch", gt=2, lt=20)
+    venue: Literal["page", "column"] = key("page", "width of the figures: the page's or a column's")

@@ -86,8 +86,16 @@ class Buckets(Block):
 
     kind: Literal["mass", "rank", "count"] = key("mass", "equal token mass; edges on the frequency rank; or on counts")
     number: int = key(4, "buckets, when no edges are given", unit="buckets", ge=1, le=64)
-    edges: list[int] | None = key(None, "inner edges for rank (rising) or count (falling); null: spread evenly")
+    edges: list[float] | None = key(
+        None, "inner edges: rising ranks (rank), rising shares of the tokens (mass), falling counts (count)"
+    )
     by: Literal["input", "target"] = key("input", "whose frequency counts: the token read or the token predicted")
+
+    @model_validator(mode="after")
+    def _check(self) -> "Buckets":
+        if self.kind == "count" and self.edges is None:
+            raise ValueError("edges: kind count needs falling counts, e.g. [1000, 100, 10]")
+        return self
 
 
 class Rows(Block):

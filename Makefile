@@ -1,0 +1,44 @@
+PYTHON ?= python3
+BIN := .venv/bin
+CONFIG ?= config/demo.yaml
+
+.PHONY: demo test test-slow lint format docs bench clean
+
+demo: .venv/ready  ## set up, run the demo study to the end, print the headline numbers
+	@$(BIN)/isotrace run --configfile $(CONFIG)
+	@$(BIN)/isotrace headline --configfile $(CONFIG)
+
+test: .venv/ready lint  ## set up, lint, type-check, test
+	$(BIN)/pytest -n 2 -m "not slow" tests
+
+test-slow: .venv/ready  ## what takes minutes
+	$(BIN)/pytest -m slow tests
+
+lint: .venv/ready  ## ruff, snakefmt, snakemake --lint, mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/python tests/workflow/lint.py
+	$(BIN)/mypy
+
+format: .venv/ready  ## rewrite sources in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow
+
+docs: .venv/ready  ## regenerate the schema, the default config and the table of keys
+	$(BIN)/python -m isotrace.configdocs
+
+bench: .venv/ready  ## time the numeric core on one core
+	OMP_NUM_THREADS=1 $(BIN)/python tests/bench.py
+
+clean:  ## remove results and logs, keep the environment
+	rm -rf .snakemake logs benchmarks
+	find results -mindepth 1 ! -name README.md -delete
+
+.venv/ready: requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "isotrace needs Python 3.11 or later: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@

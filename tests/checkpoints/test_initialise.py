@@ -1,0 +1,68 @@
+"""The same seed gives the same weights, in this process or another; unknown fields are refused."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from isotrace.checkpoints.initialise import initial_model
+from isotrace.corpus.tokenizer import load_tokenizer
+from isotrace.errors import ConfigError
+
+AGAIN = """
+import json, sys
+from isotrace.checkpoints.initialise import initial_model, write_checkpoint
+from isotrace.corpus.tokenizer import load_tokenizer
+architecture, tokenizer, out = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3]
+write_checkpoint(initial_model(architecture, "clm", load_tokenizer(tokenizer), 0), tokenizer, out)
+"""
+SMALL = {"model_type": "gpt_neox", "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+
+
+def digest(folder: Path) -> str:
+    return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+
+
+def test_a_seed_fixes_the_weights(make_checkpoint: Callable[..., Path]) -> None:
+    first, again, other = (make_checkpoint(seed=s, name=n) for s, n in ((0, "a"), (0, "b"), (1, "c")))
+    assert digest(first) == digest(again) != digest(other)
+
+
+def test_another_process_draws_the_same(
+    make_checkpoint: Callable[..., Path], tokenizer_folders: dict[str, Path], tmp_path: Path
+) -> None:
+    here = make_checkpoint(**SMALL)
+    config = json.loads((here / "config.json").read_text())
+    architecture = {name: config[name] for name in (*SMALL, "intermediate_size", "max_position_embeddings")}
+    arguments = [json.dumps(architecture), str(tokenizer_folders["clm"]), str(tmp_path / "there")]
+    subprocess.run([sys.executable, "-c", AGAIN, *arguments], check=True, capture_output=True)
+    assert digest(here) == digest(tmp_path / "there")
+
+
+def test_a_checkpoint_is_whole_and_carries_its_tokenizer(make_checkpoint: Callable[..., Path]) -> None:
+    folder = make_checkpoint("mlm")
+    assert {"config.json", "model.safetensors", "tokenizer.json"} <= {file.name for file in folder.iterdir()}
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+    tokenizer = load_tokenizer(folder)
+    config = json.loads((folder / "config.json").read_text())
+    assert (config["pad_token_id"], config["vocab_size"]) == (tokenizer.pad_token_id, len(tokenizer))
+
+
+@pytest.mark.parametrize(
+    ("architecture", "objective", "says"),
+    [
+        ({**SMALL, "hiden_size": 4}, "clm", "has no field hiden_size"),
+        ({**SMALL, "model_type": "gpt_neo_y"}, "clm", "not one that transformers knows"),
+        (SMALL, "plm", "allowed are clm, mlm"),
+        (SMALL, "mlm", "with objective 'mlm'"),
+    ],
+)
+def test_an_impossible_architecture_is_a_config_error(
+    tokenizer_folders: dict[str, Path], architecture: dict[str, object], objective: str, says: str
+) -> None:
+    with pytest.raises(ConfigError, match=says):
+        initial_model(architecture, objective, load_tokenizer(tokenizer_folders["clm"]), 0)

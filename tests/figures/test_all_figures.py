@@ -1,0 +1,99 @@
+"""What holds of every figure: any number of models and buckets, missing values, no input changed, stable drawn rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import synthetic
+
+from isotrace.figures import registry, style
+
+NAMES = (
+    "energy_over_training", "isotropy_ablation", "early_late", "cosine_over_training", "frequency_geometry",
+    "attention_over_training",
+)  # fmt: skip
+VALUES = {
+    "energy": [
+        "energy",
+        "energy_lo",
+        "energy_hi",
+        "enrichment",
+        "null_mean",
+        "null_mean_exact",
+        "null_sd_exact",
+        "ratio",
+    ],
+    "isotropy": [c for c in synthetic.isotropy(("m",), ("b0",), (0,)) if c.startswith(("score", "delta"))],
+    "geometry": ["value", "lo", "hi"],
+    "frequency": ["spearman", "lo", "hi"],
+    "attention": ["drift_q", "drift_k", "entropy"],
+}
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return synthetic.all_tables(steps=(0, 4, 64, 800))
+
+
+def render(name, tables, options=None):
+    fig, drawn = registry.find(name)(tables, options or {})
+    with style.style():
+        fig.canvas.draw()
+    return fig, drawn
+
+
+def emptied(tables, keep=lambda frame: frame["model"] != ""):
+    """The tables with values only where ``keep`` says so."""
+    out = {}
+    for stage, frame in tables.items():
+        frame = frame.copy()
+        gone = ~keep(frame)
+        frame.loc[gone, VALUES[stage]] = np.nan
+        frame.loc[gone, "reason"] = "12 rows, fewer than 32"
+        out[stage] = frame
+    return out
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_draws_and_leaves_its_tables_alone(name, tables):
+    before = {stage: frame.copy() for stage, frame in tables.items()}
+    fig, drawn = render(name, tables, {"venue": "page"})
+    assert len(drawn) > 0
+    assert set(drawn["model"]) == {"decoder", "encoder"}
+    assert fig.get_figwidth() == style.WIDTHS["page"]
+    for stage, frame in tables.items():
+        pd.testing.assert_frame_equal(frame, before[stage])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_order_of_rows_does_not_matter(name, tables):
+    module = __import__(f"isotrace.figures.{name}", fromlist=["data"])
+    shuffled = {stage: frame.sample(frac=1, random_state=0) for stage, frame in tables.items()}
+    pd.testing.assert_frame_equal(module.data(tables, {}), module.data(shuffled, {}))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "shape", [(("m",), ("all",), (0,)), (tuple("abcde"), tuple(f"b{i}" for i in range(9)), (5, 50))]
+)
+def test_any_number_of_models_and_buckets(name, shape):
+    models, buckets, steps = shape
+    _, drawn = render(name, synthetic.all_tables(models, buckets, steps), {"venue": "column"})
+    assert set(drawn["model"]) <= set(models)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_missing_values_are_said_not_dropped(name, tables):
+    fig, drawn = render(name, emptied(tables, lambda frame: frame["model"] == "decoder"))
+    lost = drawn[drawn["model"] == "encoder"]
+    if name == "early_late":  # a phase without a value has no point to draw
+        assert lost.empty
+        return
+    assert set(lost["reason"]) == {"12 rows, fewer than 32"}
+    assert any("fewer than 32" in text.get_text() for ax in fig.axes for text in ax.texts)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tables_without_rows_say_so(name, tables):
+    fig, drawn = render(name, {stage: frame[:0] for stage, frame in tables.items()})
+    assert drawn.empty
+    assert any("n/a" in text.get_text() for ax in fig.axes for text in ax.texts)

@@ -1,0 +1,162 @@
+"""Verdicts on what was expected before the run, from the tables alone.
+
+Supported when the whole interval satisfies the expectation, contradicted when the whole interval fails it,
+undecided otherwise (our rule); claims and their sources are in the declared file.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from isotrace.dynamics.cells import Resampling, compare, reduce, select
+from isotrace.dynamics.contrasts import MIN_RUNS, across_runs
+from isotrace.dynamics.declared import Claim, Reduction, Side
+from isotrace.dynamics.declared import claims as parse
+from isotrace.dynamics.measures import MEASURES, Tables, cells
+from isotrace.dynamics.multiplicity import benjamini_hochberg
+from isotrace.dynamics.table import defaults
+from isotrace.schema import columns
+from isotrace.seeding import generator
+from isotrace.tables import finish
+
+
+def _steps(steps: tuple[Reduction, ...]) -> str:
+    return ", then ".join(f"{name.replace('_', ' ')} over {', '.join(over)}" for name, over in steps)
+
+
+def _kept(side: Side) -> str:
+    chosen = [name.replace("_", " ") for name in side.select.values() if name != "all"]
+    words = [*chosen, *(f"{k} {'/'.join(map(str, v))}" for k, v in side.where.items())]
+    models = "/".join(str(v) for values in side.models.values() for v in values) or "every model"
+    return f"{_steps(side.reduce) or 'cells'} of {models} ({', '.join(words)})"
+
+
+def aggregate(claim: Claim) -> str:
+    """What a claim computes, in words."""
+    text = _kept(claim.left)
+    if claim.right:
+        sign = {"difference": "minus", "log_ratio": "over (natural log)"}[claim.compare]
+        text = f"{text} {sign} {_kept(claim.right)}"
+    return f"{text}, then {_steps(claim.then)}" if claim.then else text
+
+
+def _side(claim: Claim, side: Side, tables: Tables, spec: Mapping[str, Any], how: Resampling) -> pd.DataFrame:
+    found = cells(claim.measure, tables, side.where, defaults(spec))
+    objective = found["model"].map(spec["objectives"])
+    for by, values in side.models.items():
+        found = found[(found["model"] if by == "name" else objective.loc[found.index]).isin(list(values))]
+    found = select(found, side.select)
+    reduced = [column for _, over in (*side.reduce, *claim.then) for column in over]
+    return reduce(found, side.reduce, list(dict.fromkeys(["model", *reduced])), how)
+
+
+def estimates(claim: Claim, tables: Tables, spec: Mapping[str, Any]) -> pd.DataFrame:
+    """One row a model, or a single one where models are reduced over: estimate, lo, hi, missing, at."""
+    how = Resampling(spec["seed"], spec["resamples"], spec["confidence"])
+    found = _side(claim, claim.left, tables, spec, how)
+    if claim.right is not None:
+        found = compare(found, _side(claim, claim.right, tables, spec, how), claim.compare, ["model", *_then(claim)])
+    keys = [k for k in ("model", *_then(claim)) if k in found]
+    return reduce(found, claim.then, keys, how) if claim.then else found
+
+
+def _then(claim: Claim) -> list[str]:
+    return [column for _, over in claim.then for column in over]
+
+
+def _every(claim: Claim) -> bool:
+    """Whether the claim is about every cell: one cell that is missing could then have broken it."""
+    peaks = [name for name, _ in claim.left.reduce if name in ("max", "min")]
+    return bool(peaks) and (peaks[-1] == "min") == claim.expected.upward
+
+
+def verdict(claim: Claim, estimate: float, lo: float, hi: float, missing: int) -> tuple[str, list[str]]:
+    """supported, contradicted or undecided, and what must be known about it."""
+    if not np.isfinite(estimate):
+        return "undecided", ["no estimate: values are missing, or a set of cells is incomplete"]
+    if not (np.isfinite(lo) and np.isfinite(hi)):
+        return "undecided", ["no interval: what is measured carries none"]
+    holds = [claim.expected.holds(v) for v in (lo, hi)]
+    if all(holds) != any(holds):
+        return "undecided", ["the interval contains the bound"]
+    found = "supported" if all(holds) else "contradicted"
+    if missing and (found == "supported") == _every(claim):
+        return "undecided", [f"{missing} cells without a value could overturn it"]
+    return found, [f"{missing} cells without a value were passed over"] if missing else []
+
+
+def _row(claim: Claim, model: str, values: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
+    estimate, lo, hi = (float(values[name]) for name in ("estimate", "lo", "hi"))
+    word, why = verdict(claim, estimate, lo, hi, int(values["missing"]))
+    at = [f"at {values['at']}"] if values["at"] else []
+    return {
+        "claim": claim.claim,
+        "source": claim.source,
+        "quantity": claim.measure,
+        "model": model,
+        "aggregate": aggregate(claim),
+        "expected": claim.expected.text,
+        "estimate": estimate,
+        "lo": lo,
+        "hi": hi,
+        "p_adjusted": np.nan,
+        "verdict": word,
+        "note": " ".join([claim.sentence, *(f"[{note}]" for note in (*at, *why, *notes))]),
+    }
+
+
+def _names(claim: Claim) -> str:
+    sides = [claim.left, *([claim.right] if claim.right else [])]
+    return " / ".join(dict.fromkeys("+".join(str(v) for vs in s.models.values() for v in vs) or "all" for s in sides))
+
+
+def _pooled(claim: Claim, found: pd.DataFrame, spec: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A verdict over runs, each run one observation, from five runs on."""
+    rng = generator(spec["seed"], "claims", claim.claim)
+    log = claim.compare == "none" and MEASURES[claim.measure].log
+    values = found["estimate"].to_numpy(float)
+    bound = claim.expected.bound
+    if log:
+        values, bound = np.log(np.where(values > 0, values, np.nan)), float(np.log(bound)) if bound > 0 else -np.inf
+    side = "greater" if claim.expected.upward else "less"
+    result = across_runs(values - bound, rng, resamples=spec["resamples"], confidence=spec["confidence"], sided=side)
+    if result.n < MIN_RUNS or not np.isfinite(bound):
+        return None
+    shifted = np.array([result.effect, result.lo, result.hi]) + bound
+    estimate, lo, hi = np.exp(shifted) if log else shifted
+    lost = len(values) - result.n
+    pooled = {"estimate": estimate, "lo": lo, "hi": hi, "missing": 0, "at": ""}
+    notes = [f"{result.n} runs, each one observation; smallest attainable p {result.p_min:.3g}"]
+    notes += [f"{lost} runs without an estimate held out"] if lost else []
+    return {**_row(claim, f"{_names(claim)} ({result.n} runs)", pooled, notes), "p_adjusted": result.p_value}
+
+
+def claims_table(tables: Tables, declared: Mapping[str, Any], spec: Mapping[str, Any]) -> pd.DataFrame:
+    """Every declared claim with its estimate, interval and verdict, columns of the table ``claims``.
+
+    ``tables`` by name, duplicate checkpoints left out; ``spec`` as for ``dynamics_table``. A claim that no row speaks
+    to is undecided and says so. Intervals are conditional on the run; a p-value needs five runs and tests them, in
+    one family of all claims. ConfigError for a word outside the vocabulary.
+    """
+    rows: list[dict[str, Any]] = []
+    for claim in parse(declared):
+        found = estimates(claim, tables, spec)
+        nothing = {"estimate": np.nan, "lo": np.nan, "hi": np.nan, "missing": 0, "at": ""}
+        if found.empty:
+            rows.append(_row(claim, _names(claim), nothing, ["no row of the tables speaks to it"]))
+        for values in found.to_dict("records"):
+            model = str(values.get("model", _names(claim)))
+            rows.append(
+                _row(
+                    claim,
+                    model,
+                    {str(k): v for k, v in values.items()},
+                    ["conditional on these runs and sequences; no p-value"],
+                )
+            )
+        pooled = _pooled(claim, found, spec) if "model" in found and len(found) >= MIN_RUNS else None
+        rows += [pooled] if pooled else []
+    frame = pd.DataFrame(rows, columns=[c.name for c in columns("claims")])
+    return finish("claims", frame.assign(p_adjusted=benjamini_hochberg(frame["p_adjusted"].to_numpy(float))))

@@ -1,0 +1,132 @@
+"""Results of single checkpoints set beside the series that they belong to: one table a stage.
+
+Phases by training progress as in Bernas et al. 2026 (early: the first 30 %); the layout is our choice.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from isotrace.errors import DataError
+from isotrace.schema import JOINED, columns
+from isotrace.tables import finish, read, tombstone, typed
+
+
+def phase_of(progress: float, *, early: float, late: float) -> str:
+    """early up to ``early``, late from ``late``, mid between; both limits are included."""
+    if progress <= early:
+        return "early"
+    return "late" if progress >= late else "mid"
+
+
+def join_keys(
+    frame: pd.DataFrame,
+    *,
+    checkpoint: str,
+    study: str,
+    model: str,
+    seed: int | None,
+    lock: Mapping[str, Any],
+    early: float,
+    late: float,
+) -> pd.DataFrame:
+    """A checkpoint's rows with study, model, seed, checkpoint, step, tokens_seen, progress and phase from its series.
+
+    ``lock`` is the series as audited (``results/checkpoints/{model}.lock.json``); DataError when it lacks the
+    checkpoint or the length of training.
+    """
+    entry = next((c for c in lock["checkpoints"] if c["id"] == checkpoint), None)
+    if entry is None:
+        raise DataError(f"model {model}: checkpoint {checkpoint} is not in its lock file; rerun the audit")
+    total = lock.get("total_steps")
+    if not total:
+        raise DataError(f"model {model}: total_steps is unknown; set it in the config")
+    progress = entry["step"] / total
+    known = {
+        "study": study,
+        "model": model,
+        "seed": pd.NA if seed is None else seed,
+        "checkpoint": checkpoint,
+        "step": entry["step"],
+        "tokens_seen": np.nan if entry.get("tokens_seen") is None else float(entry["tokens_seen"]),
+        "progress": progress,
+        "phase": phase_of(progress, early=early, late=late),
+    }
+    return frame.assign(**{name: known[name] for name in JOINED})
+
+
+def gather(stage: str, parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """One finished table from the joined parts of every checkpoint; of the joined keys only those it has."""
+    table = columns(stage)
+    names = [c.name for c in table]
+    unused = [n for n in JOINED if n not in names]
+    plain = [typed(part.drop(columns=unused, errors="ignore"), table, stage=stage) for part in parts]
+    empty = typed(pd.DataFrame({n: [] for n in names}), table, stage=stage)
+    return finish(stage, pd.concat(plain, ignore_index=True) if plain else empty)
+
+
+def _owner(path: Path, stage: str) -> tuple[str, str, str]:
+    """Model, checkpoint and bucket ("" where the stage has none) of ``.../{model}/{checkpoint}[/{bucket}].parquet``."""
+    if "bucket" in [c.name for c in columns(stage)]:
+        return path.parts[-3], path.parts[-2], path.stem
+    return path.parts[-2], path.stem, ""
+
+
+def stage_table(
+    stage: str,
+    paths: Iterable[str | Path],
+    locks: Iterable[Mapping[str, Any]],
+    *,
+    study: str,
+    seeds: Mapping[str, int | None],
+    early: float,
+    late: float,
+) -> pd.DataFrame:
+    """One table of a stage from the files of every checkpoint (and bucket), found by their place in the tree.
+
+    A file without rows becomes one row with the reason that the audit gave, where the table can say a reason.
+    """
+    by_model = {lock["model"]: lock for lock in locks}
+    parts = []
+    for path in map(Path, paths):
+        model, checkpoint, bucket = _owner(path, stage)
+        if model not in by_model:
+            raise DataError(f"{path}: model {model} has no lock file; rerun the audit")
+        part = read(path)
+        if part.empty and "reason" in part:
+            known = {c["id"]: c["reason"] for c in by_model[model]["checkpoints"]}
+            reason = known.get(checkpoint) or "nothing was captured at this checkpoint"
+            part = tombstone(stage, reason, **({"bucket": bucket} if bucket else {}))
+        joined = join_keys(
+            part,
+            checkpoint=checkpoint,
+            study=study,
+            model=model,
+            seed=seeds.get(model),
+            lock=by_model[model],
+            early=early,
+            late=late,
+        )
+        parts.append(joined)
+    return gather(stage, parts)
+
+
+def lock_status(lock: Mapping[str, Any]) -> dict[str, str]:
+    """Status (ok, broken, duplicate) of every checkpoint of a series, by id."""
+    return {c["id"]: c["status"] for c in lock["checkpoints"]}
+
+
+def without_duplicates(frame: pd.DataFrame, locks: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """The rows of checkpoints whose weights are their own: a copy of another is no independent observation."""
+    status = {(lock["model"], name): s for lock in locks for name, s in lock_status(lock).items()}
+    pairs = zip(frame["model"], frame["checkpoint"], strict=True)
+    return frame[[status.get(pair) != "duplicate" for pair in pairs]].reset_index(drop=True)
+
+
+def audit_table(findings: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """What the audit found in every series, one row a finding (``checkpoints.lock.findings`` of each lock)."""
+    names = [c.name for c in columns("audit")]
+    return finish("audit", pd.DataFrame(list(findings), columns=names))

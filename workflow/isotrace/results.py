@@ -1,0 +1,54 @@
+"""Files of single checkpoints and the tables of a study, between the scripts and ``tables``.
+
+What is written follows the layout in ``schema``; a checkpoint that holds nothing writes an empty file.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from isotrace import tables
+from isotrace.errors import ConfigError
+from isotrace.gather import without_duplicates
+from isotrace.schema import columns
+
+
+def write_stage(path: str | Path, frame: pd.DataFrame | None, stage: str, sites: Sequence[str] = ()) -> None:
+    """One checkpoint's file; ``sites`` are all sites of the model, for their depth; no frame, no rows."""
+    if frame is None:
+        frame = pd.DataFrame({c.name: [] for c in columns(stage, scope="checkpoint")})
+    elif "site" in frame:
+        frame = tables.with_layers(frame, sites)
+    tables.write(path, frame, stage, scope="checkpoint")
+
+
+def write_table(output: Any, frame: pd.DataFrame, stage: str) -> None:
+    """A study's table as Parquet and CSV."""
+    tables.write(output.parquet, frame, stage)
+    tables.write_csv(output.csv, frame, stage)
+
+
+def read_locks(paths: Iterable[str]) -> list[dict[str, Any]]:
+    """The locks of all models."""
+    return [json.loads(Path(path).read_text(encoding="utf-8")) for path in paths]
+
+
+def read_tables(paths: Iterable[str], locks: Iterable[dict[str, Any]] = ()) -> dict[str, pd.DataFrame]:
+    """Tables by name; with locks, without the rows of checkpoints that copy another."""
+    known = list(locks)
+    return {Path(path).stem: without_duplicates(tables.read(path), known) for path in paths}
+
+
+def read_declared(path: str) -> dict[str, Any]:
+    """The declared families and claims; `ConfigError` where the file is no YAML mapping."""
+    try:
+        declared = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: cannot be read as YAML ({' '.join(str(error).split())})") from None
+    if not isinstance(declared, dict):
+        raise ConfigError(f"{path}: a mapping with families and claims is expected")
+    return declared

@@ -1,0 +1,197 @@
+"""Run Snakemake and show one line a stage: what is done, how long it took, about how long is left.
+Our own choice: the whole output goes to a log file; a failure shows its reason and the command that repeats it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import queue
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import IO, TextIO
+
+from isotrace.errors import ConfigError
+from isotrace.progress import Failure, Progress, clock
+
+SAME_WORKFLOW = ("-s", "--snakefile", "-d", "--directory", "--profile", "--workflow-profile", "--config", "-C")
+QUIET_SECONDS = 60.0
+"""Where lines cannot be rewritten, a stage that is still running says so this often."""
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run Snakemake with ``argv`` (``--cores``, ``--configfile``, anything of its own) and return its exit code.
+
+    Raises ConfigError when there is no Snakefile to run. Ctrl-C reaches Snakemake and its jobs, once.
+    """
+    options, passed = _parser().parse_known_args(list(argv))
+    if not _names_snakefile(passed) and not any(Path(p).is_file() for p in ("Snakefile", "workflow/Snakefile")):
+        raise ConfigError("run: no Snakefile here; call it in the folder that holds one, or pass --snakefile FILE")
+    base = [sys.executable, "-m", "snakemake", "--cores", str(options.cores)]
+    base += ["--configfile", *options.configfile] if options.configfile else []
+    if any(flag in passed for flag in ("-n", "--dry-run", "--dryrun")):
+        return subprocess.call([*base, *passed])
+    options.log.parent.mkdir(parents=True, exist_ok=True)
+    progress = Progress(cores=int(options.cores) if str(options.cores).isdigit() else os.cpu_count() or 1)
+    screen = Screen(sys.stdout)
+    with options.log.open("w", encoding="utf-8") as log:
+        code = _follow([*base, *passed], log=log, progress=progress, screen=screen)
+    screen.clear()
+    _finish(code, progress=progress, screen=screen, log=options.log, base=base, passed=passed)
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="isotrace run", allow_abbrev=False, description=run.__doc__)
+    parser.add_argument("--cores", "-c", default=str(len(os.sched_getaffinity(0))), help="how many cores jobs may use")
+    parser.add_argument("--configfile", nargs="+", default=[], help="config files, later ones win")
+    parser.add_argument("--log", type=Path, default=Path("logs/run.log"), help="where Snakemake's output goes")
+    return parser
+
+
+def _names_snakefile(passed: Sequence[str]) -> bool:
+    flags = ("-s", "--snakefile", "-d", "--directory", "--help", "-h", "--version", "-v")
+    return any(p in flags or p.startswith(("--snakefile=", "--directory=")) for p in passed)
+
+
+def _follow(command: list[str], *, log: IO[str], progress: Progress, screen: Screen) -> int:
+    """Start ``command`` in a group of its own, so that a signal reaches it and its jobs exactly once."""
+    child = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True
+    )
+    assert child.stdout is not None
+    lines: queue.Queue[str | None] = queue.Queue()
+    threading.Thread(target=_pump, args=(child.stdout, lines), daemon=True).start()
+    with _passed_on(child.pid):
+        for line in _until_end(lines):
+            log.write(line)
+            log.flush()
+            for text in progress.read(line.rstrip("\n"), now=time.monotonic()) if line else []:
+                screen.line(text)
+            screen.status(progress.status(now=time.monotonic()))
+        code = child.wait()
+    return code if code >= 0 else 128 - code
+
+
+def _pump(stream: IO[str], lines: queue.Queue[str | None]) -> None:
+    """Move ``stream`` into ``lines``; None is the end. A thread, so that a silent job cannot stop the clock."""
+    for line in stream:
+        lines.put(line)
+    lines.put(None)
+
+
+def _until_end(lines: queue.Queue[str | None]) -> Iterator[str]:
+    """Lines as they come, and an empty one each second in which none came."""
+    while True:
+        try:
+            line = lines.get(timeout=1.0)
+        except queue.Empty:
+            yield ""
+            continue
+        if line is None:
+            return
+        yield line
+
+
+@contextmanager
+def _passed_on(pid: int) -> Iterator[None]:
+    """SIGINT goes to the whole group, as a terminal would send it; SIGTERM to Snakemake, which ends its own jobs."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        os.killpg(pid, signal.SIGINT)
+
+    def terminate(_number: int, _frame: FrameType | None) -> None:
+        os.kill(pid, signal.SIGTERM)
+
+    before = signal.signal(signal.SIGINT, interrupt), signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before[0])
+        signal.signal(signal.SIGTERM, before[1])
+
+
+class Screen:
+    """Lines that stay and one status line: rewritten in place on a terminal, repeated seldom elsewhere."""
+
+    def __init__(self, out: TextIO, *, now: Callable[[], float] = time.monotonic) -> None:
+        self.out, self.now = out, now
+        self.live = out.isatty()
+        self.last = now()
+
+    def line(self, text: str) -> None:
+        """A line that stays."""
+        self.clear()
+        print(text, file=self.out, flush=True)
+        self.last = self.now()
+
+    def status(self, text: str) -> None:
+        """What is going on now."""
+        if self.live:
+            columns = os.get_terminal_size(self.out.fileno()).columns
+            print(f"\r\x1b[2K{text[: columns - 1]}", end="", file=self.out, flush=True)
+        elif text and self.now() - self.last > QUIET_SECONDS:
+            self.line(text)
+
+    def clear(self) -> None:
+        """Take the status line away."""
+        if self.live:
+            print("\r\x1b[2K", end="", file=self.out, flush=True)
+
+
+def _finish(
+    code: int, *, progress: Progress, screen: Screen, log: Path, base: list[str], passed: Sequence[str]
+) -> None:
+    """The closing lines: nothing to do, all done, or what failed, why, and how to repeat only that."""
+    took = clock(progress.elapsed(now=time.monotonic()))
+    if code == 0:
+        done = "nothing to be done" if progress.nothing else f"all {progress.total} jobs done in {took}"
+        screen.line(f"{done}; full log: {log}")
+        return
+    for failure in progress.failures:
+        for text in _explain(failure, command=[*base, *_kept(passed)]):
+            screen.line(text)
+    if not progress.failures:
+        for text in progress.complaints(log.read_text(encoding="utf-8", errors="replace").splitlines()):
+            screen.line(text)
+    left = progress.total - progress.done
+    counts = f"{len(progress.failures)} failed, {left} of {progress.total} jobs not done; " if progress.failures else ""
+    screen.line(f"stopped after {took} with exit code {code}: {counts}full log: {log}")
+
+
+def _kept(passed: Sequence[str]) -> list[str]:
+    """The options that say which workflow this is, with their values; targets and the rest are left out.
+
+    What is repeated is the failed job alone, of the same Snakefile, folder, profile and config.
+    """
+    kept: list[str] = []
+    taking = False
+    for word in passed:
+        if word.startswith("-"):
+            taking = word.partition("=")[0] in SAME_WORKFLOW
+            kept += [word] if taking else []
+            taking = taking and "=" not in word
+        elif taking:
+            kept.append(word)
+            taking = "=" in word  # only --config takes several values, and each is KEY=VALUE
+    return kept
+
+
+def _explain(failure: Failure, *, command: list[str]) -> list[str]:
+    """Lines about one failed job: rule and wildcards, its reason, its log's end, the command that repeats it."""
+    where = f" ({failure.wildcards})" if failure.wildcards else ""
+    lines = [f"failed: {failure.rule}{where}"]
+    lines += [f"    {text}" for text in failure.reason()]
+    if failure.log:
+        lines.append(f"  its log: {failure.log}")
+    if failure.outputs:
+        words = [word.replace(sys.executable, "python", 1) for word in command]
+        lines.append(f"  repeat only this: {shlex.join([*words, '--', failure.outputs[0]])}")
+    return lines
