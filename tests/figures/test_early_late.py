@@ -10,10 +10,8 @@ def test_phases_are_geometric_means_over_checkpoints_and_buckets():
     energy = synthetic.energy()
     drawn = data({"energy": energy}, {})
     for phase in ("early", "late"):
-        want = energy.query(f"model == 'decoder' and site == 'block.3' and basis == 'fixed' and phase == '{phase}'")[
-            "ratio"
-        ]
-        got = drawn.query(f"model == 'decoder' and site == 'block.3' and basis == 'fixed' and phase == '{phase}'")
+        here = f"model == 'decoder' and site == 'block.3' and basis == 'fixed' and phase == '{phase}'"
+        want, got = energy.query(here)["ratio"], drawn.query(here)
         np.testing.assert_allclose(got["ratio"], np.exp(np.log(want).mean()))
         assert (got["lo"] < got["ratio"]).all()
         assert (got["ratio"] < got["hi"]).all()

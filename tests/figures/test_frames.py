@@ -37,16 +37,8 @@ def test_geometric_mean_scales_and_ignores_order(ratios, factor):
 
 
 def seeds(values):
-    return pd.DataFrame(
-        {
-            "k": "x",
-            "seed": range(len(values)),
-            "value": values,
-            "lo": 0.5,
-            "hi": 1.5,
-            "reason": ["few rows"] * len(values),
-        }
-    )
+    rows = {"seed": range(len(values)), "value": values}
+    return pd.DataFrame(rows).assign(k="x", lo=0.5, hi=1.5, reason="few rows")
 
 
 def test_one_seed_keeps_its_interval_and_several_give_their_range():
@@ -69,9 +61,7 @@ def test_two_rows_of_one_seed_are_refused():
 
 def test_a_tombstone_concerns_its_bucket_or_every_series():
     rows = pd.DataFrame({"model": "m", "step": 1, "site": "embed", "bucket": ["b0", "b1"], "value": 1.0, "reason": ""})
-    lost = pd.DataFrame(
-        {"model": "m", "step": [2, 3], "site": "", "bucket": ["", "b1"], "value": np.nan, "reason": "gone"}
-    )
+    lost = pd.DataFrame({"step": [2, 3], "bucket": ["", "b1"]}).assign(model="m", site="", value=np.nan, reason="gone")
     table = pd.concat([rows, lost], ignore_index=True)
     made = frames.with_tombstones(rows, table, line=["site", "bucket"]).iloc[2:]
     assert sorted(zip(made["step"], made["bucket"], strict=True)) == [(2, "b0"), (2, "b1"), (3, "b1")]

@@ -1,6 +1,7 @@
 """Frequency figure: correlations as in the table, the scatter only of the latest step and only if it is given."""
 
 import numpy as np
+import pandas as pd
 import synthetic
 
 from isotrace.figures.frequency_geometry import _running_median, data, draw
@@ -11,7 +12,7 @@ def test_points_are_optional_and_of_the_latest_step():
     assert set(data(tables, {})["part"]) == {"correlation"}
     points = synthetic.frequency_points()
     early = points.assign(step=1, norm=0.0)
-    tables["frequency_points"] = __import__("pandas").concat([early, points])
+    tables["frequency_points"] = pd.concat([early, points])
     scatter = data(tables, {}).query("part == 'points'")
     assert set(scatter["step"]) == {800}
     assert len(scatter) == len(points)

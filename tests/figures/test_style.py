@@ -13,9 +13,8 @@ from isotrace.figures import steps, style
 def small_figure():
     with style.style():
         fig, axes = style.grid(1, 1, inches=3.25, row_height=1.5)
-        rows = pd.DataFrame(
-            {"step": [0, 1, 10], "value": [1.0, 2.0, 3.0], "lo": [0.5, 1.5, 2.5], "hi": [1.5, 2.5, 3.5]}
-        )
+        rows = pd.DataFrame({"step": [0, 1, 10], "value": [1.0, 2.0, 3.0]})
+        rows = rows.assign(lo=rows["value"] - 0.5, hi=rows["value"] + 0.5)
         axis = steps.StepAxis.of(rows["step"])
         steps.line(axes[0][0], axis, rows, color=style.COOL, marker="o")
         axis.apply(axes[0][0])

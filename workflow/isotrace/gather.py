@@ -12,7 +12,7 @@ import pandas as pd
 
 from isotrace.errors import DataError
 from isotrace.schema import JOINED, columns
-from isotrace.tables import finish, read, tombstone, typed
+from isotrace.tables import finish, read, tombstone
 
 
 def phase_of(progress: float, *, early: float, late: float) -> str:
@@ -60,12 +60,16 @@ def join_keys(
 
 def gather(stage: str, parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """One finished table from the joined parts of every checkpoint; of the joined keys only those it has."""
-    table = columns(stage)
-    names = [c.name for c in table]
+    names = [c.name for c in columns(stage)]
     unused = [n for n in JOINED if n not in names]
-    plain = [typed(part.drop(columns=unused, errors="ignore"), table, stage=stage) for part in parts]
-    empty = typed(pd.DataFrame({n: [] for n in names}), table, stage=stage)
-    return finish(stage, pd.concat(plain, ignore_index=True) if plain else empty)
+    found = list(parts)
+    for part in found:
+        # A column that one part lacks would come out of the concatenation as a gap, not as an error.
+        if set(part.columns) != set(found[0].columns):
+            differing = sorted(set(part.columns) ^ set(found[0].columns))
+            raise DataError(f"table {stage}: {differing} are not columns of every checkpoint's results; rerun them")
+    whole = pd.concat(found, ignore_index=True) if found else pd.DataFrame({n: [] for n in names})
+    return finish(stage, whole.drop(columns=unused, errors="ignore"))
 
 
 def _owner(path: Path, stage: str) -> tuple[str, str, str]:

@@ -146,7 +146,7 @@ class Progress:
         if stage.done < stage.total or not stage.writes:
             return []
         took = clock(now - (now if stage.started is None else stage.started))
-        return [f"{rule:<16} {stage.done:>5}/{stage.total:<5} done in {took:<9}{self._left(now)}"]
+        return [f"{rule:<16} {stage.done:>5}/{stage.total:<5} done in {took:<11} {self._left(now)}"]
 
     def elapsed(self, *, now: float) -> float:
         """Seconds since the first line."""

@@ -69,7 +69,7 @@ def _follow(command: list[str], *, log: IO[str], progress: Progress, screen: Scr
     assert child.stdout is not None
     lines: queue.Queue[str | None] = queue.Queue()
     threading.Thread(target=_pump, args=(child.stdout, lines), daemon=True).start()
-    with _passed_on(child.pid):
+    with child.stdout, _passed_on(child.pid):
         for line in _until_end(lines):
             log.write(line)
             log.flush()
@@ -135,7 +135,7 @@ class Screen:
     def status(self, text: str) -> None:
         """What is going on now."""
         if self.live:
-            columns = os.get_terminal_size(self.out.fileno()).columns
+            columns = os.get_terminal_size(self.out.fileno()).columns or 80  # 0 where nobody set it
             print(f"\r\x1b[2K{text[: columns - 1]}", end="", file=self.out, flush=True)
         elif text and self.now() - self.last > QUIET_SECONDS:
             self.line(text)
@@ -172,15 +172,17 @@ def _kept(passed: Sequence[str]) -> list[str]:
     What is repeated is the failed job alone, of the same Snakefile, folder, profile and config.
     """
     kept: list[str] = []
-    taking = False
+    flag = ""
     for word in passed:
         if word.startswith("-"):
-            taking = word.partition("=")[0] in SAME_WORKFLOW
-            kept += [word] if taking else []
-            taking = taking and "=" not in word
-        elif taking:
+            flag = word.partition("=")[0] if word.partition("=")[0] in SAME_WORKFLOW else ""
+            kept += [word] if flag else []
+            flag = "" if "=" in word else flag
+        elif flag in ("--config", "-C"):  # takes several values, each KEY=VALUE
+            kept += [word] if "=" in word else []
+        elif flag:
             kept.append(word)
-            taking = "=" in word  # only --config takes several values, and each is KEY=VALUE
+            flag = ""
     return kept
 
 

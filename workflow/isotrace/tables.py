@@ -42,7 +42,7 @@ def natural(text: str) -> str:
     return re.sub(r"\d+", lambda digits: digits.group().zfill(12), text)
 
 
-def typed(frame: pd.DataFrame, table: tuple[Column, ...], *, stage: str) -> pd.DataFrame:
+def _typed(frame: pd.DataFrame, table: tuple[Column, ...], *, stage: str) -> pd.DataFrame:
     """The frame with the table's columns in order and their types (integers nullable), unsorted and unchecked."""
     names = [c.name for c in table]
     missing, extra = [n for n in names if n not in frame], [n for n in frame if n not in names]
@@ -92,7 +92,7 @@ def finish(stage: str, frame: pd.DataFrame, *, scope: Scope = "study") -> pd.Dat
     with one key, a number that is missing without a reason, or a reason where nothing is missing.
     """
     table = columns(stage, scope=scope)
-    plain = typed(frame.reset_index(drop=True), table, stage=stage)
+    plain = _typed(frame.reset_index(drop=True), table, stage=stage)
     _check_reasons(plain, table, stage=stage)
     ordered = _sorted(plain, table, stage=stage)
     whole = [c.name for c in table if c.kind == "integer" and ordered[c.name].notna().all()]
@@ -109,7 +109,7 @@ def tombstone(stage: str, reason: str, **keys: str | int) -> pd.DataFrame:
     table = columns(stage, scope="checkpoint")
     known: dict[str, Any] = {**keys, "reason": reason}
     empty: dict[Kind, Any] = {"text": "", "integer": pd.NA, "real": np.nan}
-    return typed(pd.DataFrame([{c.name: known.get(c.name, empty[c.kind]) for c in table}]), table, stage=stage)
+    return _typed(pd.DataFrame([{c.name: known.get(c.name, empty[c.kind]) for c in table}]), table, stage=stage)
 
 
 def _arrow(frame: pd.DataFrame, table: tuple[Column, ...]) -> Any:

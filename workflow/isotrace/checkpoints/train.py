@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrace.checkpoints.initialise import initial_model, write_checkpoint
+from isotrace.checkpoints.memory import keep_freed_memory
 from isotrace.corpus.sample import masks
 from isotrace.corpus.tokenizer import load_tokenizer, tokenizer_digest
 from isotrace.errors import ConfigError, DataError
@@ -52,6 +53,7 @@ def train(
     _check(spec, ids)
     tokenizer = load_tokenizer(tokenizer_folder)
     run = _Run(spec, ids, tokenizer, Path(tokenizer_folder), Path(out))
+    keep_freed_memory()
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:

@@ -21,6 +21,7 @@ from isotrace.tables import natural
 
 RUN_MEAN = "a run is the mean over its sites and buckets"
 PAIRED = f"Wilcoxon signed rank over runs; {RUN_MEAN}"
+PERMUTED = f"larger p of permuting blocks of checkpoints in each run and of Wilcoxon signed rank over runs; {RUN_MEAN}"
 BREAK_RESAMPLES = 100
 PERMUTATIONS = 999
 
@@ -43,9 +44,9 @@ def trend(family: Family) -> list[Row]:
         taus = family.over_runs([float(kendall_tau(r.x, r.value)) for r in runs], rng)
         if taus.n >= MIN_RUNS:
             p, p_min = block_permutation_p([r.x for r in runs], [r.value for r in runs], rng, draws=PERMUTATIONS)
-            taus = replace(taus, p_value=p, p_min=p_min)
-        permuted = f"mean over runs; blocks of checkpoints permuted in each run; {RUN_MEAN}"
-        rows.append(across_run(family, "trend", "mean_kendall_tau", group, taus, method=permuted))
+            # Blocks alone reject 20 % of AR(1) 0.8 nulls at 12 checkpoints; the signed-rank test alone ignores time.
+            taus = replace(taus, p_value=max(p, taus.p_value), p_min=max(p_min, taus.p_min))
+        rows.append(across_run(family, "trend", "mean_kendall_tau", group, taus, method=PERMUTED))
         slopes = family.over_runs([float(theil_sen_slope(r.x, r.value)) for r in runs], rng)
         rows.append(across_run(family, "trend", f"mean_{slope}", group, slopes, method=PAIRED))
     return rows

@@ -34,4 +34,5 @@ def page_p(rows: Float) -> tuple[float, float]:
 
     sided = [float(page_trend_test(side).pvalue) for side in (rows, rows[:, ::-1])]
     smallest = 2.0 / float(factorial(rows.shape[1])) ** rows.shape[0]
-    return min(1.0, 2 * min(sided)), min(1.0, smallest)
+    p_value = min(1.0, 2 * min(sided))
+    return p_value, min(smallest, p_value)

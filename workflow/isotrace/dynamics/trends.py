@@ -54,7 +54,8 @@ def block_permutation_p(
     """Two-sided p-value, and the smallest attainable, of the mean over runs of Kendall's tau.
 
     Each run's series is permuted in blocks of its own, so that dependence between neighbouring checkpoints stays
-    inside a block; xs, ys hold one (c,) array a run. The unit is the run: the test says nothing about one run alone.
+    inside a block; xs, ys hold one (c,) array a run. With few checkpoints a series has few blocks, and strong
+    dependence still makes this test reject too often: ``battery.trend`` asks the signed-rank test as well.
     """
     usable = [(x, y) for x, y in zip(xs, ys, strict=True) if np.isfinite(kendall_tau(x, y))]
     if not usable:

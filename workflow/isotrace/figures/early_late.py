@@ -24,9 +24,9 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
     """The points drawn, from table ``energy``: one row per model, site, basis and phase (early, late).
 
     Options: ``rank`` (8), ``method`` ("pca"), ``quantity`` ("gradient"), ``null_space`` ("complement"), ``sites``
-    (at most eight, evenly spaced over depth). ``ratio`` is the geometric mean over the phase's checkpoints and over
-    buckets, with ``lo``, ``hi``; early rows of the basis ``leave_one_out`` are kept, because the fixed basis was
-    fitted on early checkpoints.
+    (at most eight, evenly spaced over depth); ``early_fraction`` (0.3) and ``late_fraction`` (0.7) are labels only.
+    ``ratio`` is the geometric mean over the phase's checkpoints and over buckets, with ``lo``, ``hi``; early rows of
+    the basis ``leave_one_out`` are kept, because the fixed basis was fitted on early checkpoints.
     """
     rows = frames.pick(
         frames.table(tables, "energy"),
@@ -112,11 +112,21 @@ def _legend(fig: Figure, drawn: pd.DataFrame, options: Options) -> None:
 
     early: dict[str, Any] = {"color": style.COOL, "mfc": "white", "ls": "none", "mew": 0.8}
     handles = [
-        Line2D([], [], marker="o", label="early (progress ≤ 0.3)", **early),
-        Line2D([], [], marker="o", ls="none", color=style.ACCENT, label="late (progress ≥ 0.7)"),
+        Line2D([], [], marker="o", label=f"early (progress ≤ {options.get('early_fraction', 0.3):g})", **early),
+        Line2D(
+            [],
+            [],
+            marker="o",
+            ls="none",
+            color=style.ACCENT,
+            label=f"late (progress ≥ {options.get('late_fraction', 0.7):g})",
+        ),
     ]
     if "leave_one_out" in set(drawn["basis"]):
         label = "early, basis fitted without that checkpoint"
         handles.append(Line2D([], [], marker="D", ms=2.4, label=label, **early))
-    note = [Line2D([], [], color=style.INK, lw=1.0, label=style.interval_name(drawn, options))]
+    note = [
+        Line2D([], [], color=style.INK, lw=1.0, label=style.interval_name(drawn, options)),
+        Line2D([], [], color=style.MUTED, lw=0.6, label="1: as much as a random normal subspace"),
+    ]
     style.legend(fig, [handles, note])

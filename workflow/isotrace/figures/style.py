@@ -65,16 +65,16 @@ ACCENT = "#b2182b"
 COOL = "#2166ac"
 
 # Dark blue to light orange, falling monotonically in darkness so that the order survives grey print.
-_RAMP = ("#11224e", "#27538f", "#3c86b4", "#5fae97", "#a9b955", "#e3a72f", "#f2c57c")
+_RAMP = ("#11224e", "#234b85", "#3677a8", "#59a08f", "#93ad4d", "#e8b030")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 def ramp(n: int) -> list[str]:
-    """``n`` colours in order, dark first; equal steps in lightness, safe for colour-blind readers."""
+    """``n`` colours in order, dark first, ever lighter, so that colour-blind readers and grey print keep the order."""
     from matplotlib.colors import LinearSegmentedColormap, to_hex
 
-    scale = LinearSegmentedColormap.from_list("isotrace", list(_RAMP[:6]))
-    return [to_hex(scale(x)) for x in (np.linspace(0.0, 1.0, n) if n > 1 else [0.0])]
+    scale = LinearSegmentedColormap.from_list("isotrace", list(_RAMP))
+    return [to_hex(scale(x)) for x in (np.linspace(0.0, 1.0, n) if n > 1 else [0.0] * n)]
 
 
 def width(options: Mapping[str, Any]) -> float:

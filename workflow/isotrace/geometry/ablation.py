@@ -21,7 +21,16 @@ Array = NDArray[np.float64]
 Spec = Mapping[str, Any]
 QUANTITIES: tuple[Quantity, ...] = ("activation", "gradient")
 NO_NULL = ("score_without_normal_mean", "score_without_normal_lo", "score_without_normal_hi", "delta_normal", "p_value")
-NO_SCORE = ("score", "score_lo", "score_hi", "score_without_tangent", "delta_tangent", *NO_NULL, "anisotropy_share")
+NO_SCORE = (
+    "shrinkage",
+    "score",
+    "score_lo",
+    "score_hi",
+    "score_without_tangent",
+    "delta_tangent",
+    *NO_NULL,
+    "anisotropy_share",
+)
 
 
 def isotropy_table(
@@ -85,7 +94,8 @@ def _check(spec: Spec) -> None:
 
 def _site(rows: Rows, site: str, bases: Sequence[Basis], spec: Spec, pooled: Array | None) -> list[dict[str, Any]]:
     """All rows of one cloud, without the keys site, quantity and outliers."""
-    problem, prepared = _too_few(rows, spec), None
+    problem = f"{rows.n} rows, fewer than min_rows {spec['min_rows']}" if rows.n < spec["min_rows"] else ""
+    prepared = None
     if not problem:
         prepared = cloud(np.asarray(rows.values, np.float64), rows.sequence, spec["groups"])
         problem = "" if prepared.q.sum() > 0 else "the rows do not vary"
@@ -100,15 +110,6 @@ def _site(rows: Rows, site: str, bases: Sequence[Basis], spec: Spec, pooled: Arr
             else:
                 table += [{**key, **row} for row in _basis(prepared, vectors, spec, pooled)]
     return table
-
-
-def _too_few(rows: Rows, spec: Spec) -> str:
-    sequences = np.unique(rows.sequence).size
-    if rows.n < spec["min_rows"]:
-        return f"{rows.n} rows, fewer than min_rows {spec['min_rows']}"
-    if sequences < spec["groups"]:
-        return f"{sequences} sequences, fewer than the {spec['groups']} groups of the jackknife"
-    return ""
 
 
 def _invalid(vectors: Array, rank: int) -> str:
@@ -167,6 +168,8 @@ def _columns(result: Ablated, dims: int, confidence: float) -> tuple[dict[str, A
         "n_nulls": draws.size,
     }
     undefined = int(np.count_nonzero(~np.isfinite(draws)))
+    if not np.isfinite(score.estimate.value):
+        return columns, [score.reason]
     reasons = [score.reason, "" if np.isfinite(left) else "nothing measurable is left without the basis"]
     if undefined:
         reasons.append(f"{undefined} of {draws.size} draws have no positive denominator")

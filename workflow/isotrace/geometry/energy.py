@@ -157,6 +157,9 @@ def _cell(
         else:
             found = EMPTY
             nulls = [{"null_space": s, **NO_NULL, "n_nulls": 0, "reason": reason} for s in spec["null_spaces"]]
+        short = "" if reason or np.isfinite(found["energy_lo"]) else "no interval: all rows are from one sequence"
+        for null in nulls:
+            null["reason"] = "; ".join(r for r in (null["reason"], short) if r)
         rows += [{**key, "n_tokens": n, **found, **null} for null in nulls]
     return rows
 
@@ -200,15 +203,17 @@ def _null_columns(
     mean = null.mean if exact else float(null.draws.mean())
     sd = null.sd if exact else float(null.draws.std(ddof=1))
     reason = "" if exact else NOT_EXACT
-    if mean <= 0 or sd <= 0:
-        reason = "the null has no spread: all energy lies in the basis, or the operator is isotropic"
+    # Rounding leaves some 1e-16 of an energy that is exactly nothing, and of a spread that is exactly none.
+    empty, flat = mean < 1e-13, sd < 1e-12 * mean or mean < 1e-13
+    if empty or flat:
+        reason = "all energy lies in the basis" if empty else "the null has no spread"
     return {
         "null_space": space,
         "null_mean": float(null.draws.mean()),
         "null_mean_exact": null.mean,
         "null_sd_exact": null.sd,
-        "ratio": energy / mean if mean > 0 else np.nan,
-        "z": (energy - mean) / sd if sd > 0 else np.nan,
+        "ratio": np.nan if empty else energy / mean,
+        "z": np.nan if flat else (energy - mean) / sd,
         "p_value": p_value(null.draws, energy),
         "n_nulls": draws,
         "reason": reason,

@@ -23,7 +23,7 @@ class Resampled:
     confidence: float
 
     def interval(self, index: int, rank: int) -> tuple[float, float]:
-        """Percentile bounds of the energy of basis ``index`` at ``rank``."""
+        """Percentile bounds of the energy of basis ``index`` at ``rank``; NaN where one sequence is all there is."""
         tail = (1 - self.confidence) / 2
         lo, hi = np.quantile(self.fractions[index][:, rank - 1], [tail, 1 - tail])
         return float(lo), float(hi)
@@ -38,10 +38,12 @@ def resampled(
 ) -> Resampled:
     """Draw sequences with replacement and recompute energies of rows (n, d) in each basis (d, K).
 
-    Sums of squares a sequence are exact sufficient statistics: the rows are read once. If the energy is
+    Sums of squares by sequence are exact sufficient statistics: the rows are read once. If the energy is
     centred, each resample is centred at its own mean. Every number is a share of a total, 0 to 1.
     """
     unique, label = np.unique(sequence, return_inverse=True)
+    if unique.size < 2:
+        return Resampled(tuple(np.full((1, b.shape[1]), np.nan) for b in bases), float(spec["confidence"]))
     draws = _counts(unique.size, spec)
     size = np.bincount(label, minlength=unique.size).astype(np.float64)
     sums = _by_sequence(rows, label, unique.size)

@@ -55,10 +55,10 @@ def frobenius_ustat(n: Array, trace: Array, frobenius: Array, q4: Array) -> Arra
 
 
 def isoscore(trace: ArrayLike, frobenius: ArrayLike, dims: int) -> Array:
-    """(t^2/f - 1)/(dims - 1): 1 where all directions vary alike, 0 for one direction; NaN where f <= 0."""
+    """(t^2/f - 1)/(dims - 1): 1 where all directions vary alike, 0 for one direction; NaN where undefined."""
     f = np.asarray(frobenius, np.float64)
     positive = np.where(f > 0, f, np.nan)
-    return np.asarray((np.asarray(trace) ** 2 / positive - 1) / (dims - 1))
+    return np.asarray((np.asarray(trace) ** 2 / positive - 1) / (dims - 1 if dims > 1 else np.nan))
 
 
 def isoscore_plugin(m: Moments) -> float:

@@ -121,8 +121,11 @@ def haar_sd(k: int, eigenvalues: Array) -> float:
 
 
 def p_value(null: Array, observed: float) -> float:
-    """(1 + number of draws at or above the observed) / (B + 1), over a null of shape (B,)."""
-    return float((1 + np.count_nonzero(null >= observed)) / (null.size + 1))
+    """(1 + number of draws at or above the observed) / (B + 1), over a null of shape (B,).
+
+    Draws that differ from the observed by rounding only are ties and count.
+    """
+    return float((1 + np.count_nonzero(null >= observed - 1e-12 * abs(observed))) / (null.size + 1))
 
 
 def _frozen(array: Array) -> Array:

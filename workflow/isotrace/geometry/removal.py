@@ -44,12 +44,12 @@ class Outside:
 
 
 def cloud(rows: Array, sequence: NDArray[np.integer], groups: int) -> Cloud:
-    """Prepare rows (n, d); sequences (n,) are dealt into ``groups``."""
+    """Prepare rows (n, d); sequences (n,) are dealt into ``groups``, or into none if there are too few."""
     label = group_labels(sequence, groups)
     order = np.argsort(label, kind="stable")
     edges = np.searchsorted(label[order], np.arange(int(label.max()) + 2))
     parts = tuple(slice(int(a), int(b)) for a, b in pairwise(edges))
-    return _prepared(rows[order], parts)
+    return _prepared(rows[order], parts if len(parts) == groups else ())
 
 
 def without(c: Cloud, vectors: Array) -> Cloud:
@@ -67,20 +67,21 @@ def _prepared(rows: Array, parts: tuple[slice, ...]) -> Cloud:
 def _leave_out(y: Array, q: Array, scatter: Array, parts: tuple[slice, ...]) -> Sums:
     """Sums of all rows and of all but each group, each about its own mean."""
     n, cube = len(y), q @ y
-    found = [(n, q.sum(), np.square(scatter).sum(), q @ q)]
+    found = [(n, q.sum(), np.vdot(scatter, scatter), q @ q)]
     for part in parts:
         inside, rest = y[part], n - (part.stop - part.start)
         shift = inside.sum(axis=0)
-        left = scatter - inside.T @ inside
         step = shift / rest
         size = step @ step
         # Sums over what is left of (q + 2 y.step + step^2)^2, y.step summing to -n step^2 there.
         mixed = (cube - q[part] @ inside) @ step
         plain = q.sum() - q[part].sum()
-        q4 = q @ q - q[part] @ q[part] + 4 * step @ left @ step + 4 * mixed
+        bent = step @ scatter @ step - np.square(inside @ step).sum()
+        q4 = q @ q - q[part] @ q[part] + 4 * bent + 4 * mixed
         q4 += 2 * size * plain - 3 * rest * size**2
-        left -= np.outer(shift, step)
-        found.append((rest, np.trace(left), np.square(left).sum(), q4))
+        gone = np.vstack([inside, shift / np.sqrt(rest)])
+        left = scatter - gone.T @ gone
+        found.append((rest, np.trace(left), np.vdot(left, left), q4))
     return sums(*np.asarray(found, np.float64).T)
 
 
@@ -106,7 +107,7 @@ def haar_removed(operator: Array, out: Outside, rank: int, draws: int, seed: int
         column.append(np.square(np.matmul(turned, out.leak)).sum(axis=(1, 2)))
     squares = weights @ out.values**2 + np.concatenate(column)
     trace = np.trace(operator) - weights @ out.values
-    return trace, np.square(operator).sum() - 2 * squares + np.concatenate(corner)
+    return trace, np.vdot(operator, operator) - 2 * squares + np.concatenate(corner)
 
 
 def haar_ustat(c: Cloud, out: Outside, removed: tuple[Array, Array], rank: int, draws: int, seed: int) -> Array:

@@ -101,6 +101,8 @@ def anisotropy_share(c: Cloud, left: Cloud, rank: int, confidence: float) -> tup
     NaN with a reason where the cloud's own anisotropy is within its jackknife noise.
     """
     d = c.y.shape[1]
+    if not c.parts:
+        return np.nan, "anisotropy_share: too few sequences to know its noise"
     own = jackknife(c.base.ustat - c.base.trace**2 / d, confidence)
     if not own.plain.lo > 0:
         return np.nan, "anisotropy_share: the anisotropy is within its noise"
@@ -114,11 +116,18 @@ def _ustat(c: Cloud) -> Array:
 
 def _score(values: Array, spec: Spec) -> Score:
     """Plain estimate from values (1 + G,); an undefined replicate takes away the interval only."""
+    if values.size == 1:
+        found = Estimate(float(values[0]), np.nan, np.nan)
+        return Score(found, _few(spec) if np.isfinite(values[0]) else UNDEFINED)
     found = jackknife(values, spec["confidence"]).plain
     if np.isfinite(values).all():
         return Score(found, "")
     where = "" if not np.isfinite(values[0]) else " with a group left out: no interval"
     return Score(found, UNDEFINED + where)
+
+
+def _few(spec: Spec) -> str:
+    return f"no jackknife: fewer sequences than its {spec['groups']} groups"
 
 
 def _fixed(shrinkage: float, score: Score, left: tuple[Any, Any], normals: tuple[Array, Array]) -> Ablated:
@@ -161,8 +170,8 @@ def _pooled_star(c: Cloud, vectors: Array, tangent: Array, spec: Spec, pooled: A
 def _inner_left_out(c: Cloud, other: Array) -> Array:
     """tr(C other) of the covariance of all rows and of all but each group, (1 + G,)."""
     rows = np.einsum("ij,ij->i", c.y @ other, c.y)
-    shifts = np.stack([c.y[part].sum(axis=0) for part in c.parts])
-    inside = np.asarray([rows[part].sum() for part in c.parts])
+    shifts = np.asarray([c.y[part].sum(axis=0) for part in c.parts]).reshape(-1, other.shape[0])
+    inside = np.asarray([rows[part].sum() for part in c.parts], np.float64)
     bent = np.einsum("gd,gd->g", shifts @ other, shifts)
     scatter = np.concatenate([[rows.sum()], rows.sum() - inside - bent / c.base.n[1:]])
     return np.asarray(scatter / (c.base.n - 1))
@@ -170,10 +179,13 @@ def _inner_left_out(c: Cloud, other: Array) -> Array:
 
 def _corrected(c: Cloud, left: Sums, out: Outside, rank: int, spec: Spec) -> Ablated:
     """The jackknife-corrected ratio, for the whole, the tangent and the first of the draws alike."""
+    count = min(spec["draws_corrected"], spec["draws"])
+    if not c.parts:
+        nothing = Score(Estimate(np.nan, np.nan, np.nan), _few(spec))
+        return Ablated(0.0, nothing, lambda dims: np.nan, lambda dims: np.full(count, np.nan))
     values = _ustat(c)
     found = jackknife(values, spec["confidence"]).corrected
     score = Score(found, "" if np.isfinite(values).all() else UNDEFINED)
-    count = min(spec["draws_corrected"], spec["draws"])
     drawn = replicates(c, first_frames(out, rank, count, spec["seed"]))
     return Ablated(
         0.0,

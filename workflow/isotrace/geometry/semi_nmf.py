@@ -51,10 +51,10 @@ def _concepts(rows: Array, z: Array) -> Array:
 
 
 def _ratio(cross: Array, gram: Array, z: Array) -> Array:
-    """The multiplicative step before its square root; the floor keeps 0/0 away."""
+    """The multiplicative step before its square root; a floor at rounding level keeps division by zero away."""
     above = np.maximum(cross, 0) + z @ np.maximum(-gram, 0)
     below = np.maximum(-cross, 0) + z @ np.maximum(gram, 0)
-    floor = np.finfo(np.float64).tiny
+    floor = np.finfo(np.float64).eps * max(float(np.abs(cross).max()), np.finfo(np.float64).tiny)
     return np.asarray((above + floor) / (below + floor))
 
 
