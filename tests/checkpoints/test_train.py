@@ -54,6 +54,7 @@ def spec(objective: str = "clm", **changes: Any) -> dict[str, Any]:
         "seed": 0,
         "save_every": 3,
         "mask_rate": 0.3,
+        "replace": [0.8, 0.1, 0.1],
     }
     return {**base, **changes}
 

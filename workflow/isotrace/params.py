@@ -160,16 +160,13 @@ class Params:
             **slices,
         )
 
-    def frequency(self, model: str) -> dict[str, Any]:
+    def frequency(self) -> dict[str, Any]:
         s = self.study
         slices = plain(s.frequency)
         return spec(s, "frequency", seed=s.seed, buckets=s.bucket_names, **slices)
 
-    def attention(self, model: str) -> dict[str, Any]:
-        s = self.study
-        objective = s.models[model].objective
-        slices = plain(s.attention)
-        return spec(s, "attention", objective=objective, device=s.execution.device, buckets=s.bucket_names, **slices)
+    def attention(self) -> dict[str, Any]:
+        return spec(self.study, "attention")
 
     def tables(self, stage: str) -> dict[str, Any]:
         s = self.study
@@ -201,4 +198,4 @@ class Params:
 
     def report(self) -> dict[str, Any]:
         s = self.study
-        return spec(s, "report", study=s.study, config=s, figures=s.figures.names)
+        return spec(s, "report", study=s.study, config=s, rank=s.dynamics.rank, method=s.dynamics.method)

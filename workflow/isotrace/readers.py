@@ -16,10 +16,13 @@ from isotrace.geometry.bases import Basis
 from isotrace.geometry.moments import Moments
 from isotrace.errors import DataError
 from isotrace.geometry.fits import fit_sites, leave_one_out
+from isotrace.geometry.head_sums import HEAD_DIMENSIONS, HeadSums
 from isotrace.geometry.rows import Bucket, Rows
+from isotrace.geometry.subspaces import pool
 from isotrace.store import is_tombstone, open_store, read_manifest
 
 SPLITS = {"fit": 0, "eval": 1}
+READ_ROWS = ("semi_nmf",)
 SiteMoments = dict[str, list[list[Moments]]]
 
 
@@ -69,7 +72,7 @@ def pooled_covariance(root: zarr.Group, buckets: Sequence[str]) -> dict[tuple[st
         for site in sites_of(root):
             found = [part[site] for part in parts if site in part and part[site].n > 1]
             if found:
-                pooled[site, quantity] = np.mean([m.covariance for m in found], axis=0)
+                pooled[site, quantity] = pool([found]).covariance
     return pooled
 
 
@@ -86,9 +89,10 @@ def fit_moments(manifests: Iterable[Path], buckets: Sequence[str]) -> SiteMoment
     return by_site
 
 
-def moving_basis(manifest: Path, method: str, spec: dict[str, Any]) -> Basis:
-    """The basis fitted at this very checkpoint, on its fit split."""
+def moving_basis(manifest: Path, cache: Path | None, method: str, spec: dict[str, Any]) -> Basis:
+    """The basis fitted at this very checkpoint, on its fit split; methods that need rows read the cache."""
     moments = fit_moments([manifest], spec["buckets"])
+    rows = fit_rows([cache], spec["buckets"]) if cache and method in READ_ROWS else None
     return fit_sites(
         method,
         "moving",
@@ -97,6 +101,7 @@ def moving_basis(manifest: Path, method: str, spec: dict[str, Any]) -> Basis:
         center=spec["pool_center"],
         scale=spec["pool_scale"],
         seed=spec["seed"],
+        rows_by_site=rows,
     )
 
 
@@ -175,7 +180,7 @@ class Analysed:
         checkpoint = manifest.stem
         bases = [basis for path in inputs.bases for basis in read_bases(Path(path), checkpoint, spec["kinds"])]
         if "moving" in spec["kinds"]:
-            bases += [moving_basis(moments, method, spec) for method in spec["methods"]]
+            bases += [moving_basis(moments, manifest, method, spec) for method in spec["methods"]]
         return cls(open_store(manifest, tuple(buckets)), open_store(moments), bases, model_sites(manifest))
 
 
@@ -230,3 +235,13 @@ def read_contextual(root: zarr.Group, buckets: Sequence[str]) -> dict[str, Rows]
         site: Rows(np.concatenate([p.activations[i] for p in parts]), sequence, token_id)
         for i, site in enumerate(parts[0].sites)
     }
+
+
+def read_heads(manifest: Path) -> list[HeadSums]:
+    """Attention sums of every layer, by depth."""
+    root: Any = open_store(manifest)
+    groups = sorted((root[name] for name in root.group_keys()), key=lambda group: group.attrs["layer"])
+    return [
+        HeadSums(int(g.attrs["layer"]), tuple(g.attrs["buckets"]), **{name: g[name][...] for name in HEAD_DIMENSIONS})
+        for g in groups
+    ]

@@ -108,13 +108,6 @@ SCHEMAS: dict[str, tuple[Column, ...]] = {
         _count("count", "occurrences"),
         *_reals("norm", "centroid_distance", unit="norm of an embedding"),
     ),
-    "frequency_points": (
-        *_RUN,
-        _count("token_id", "token id", key=True),
-        _count("count", "tokens"),
-        *_reals("norm", "centroid_distance", unit="norm of an embedding"),
-        *_REASON,
-    ),
     "attention": (
         *(*(c for c in _RUN if c.name not in ("study", "tokens_seen")), _count("layer", "block index", key=True)),
         _count("head", "head index", key=True),

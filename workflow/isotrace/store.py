@@ -201,3 +201,19 @@ def fingerprint(spec: Mapping[str, Any]) -> dict[str, Any]:
         "code_digest": spec["code"],
         "versions": {name: version(name) for name in names},
     }
+
+
+def manifests_below(path: Path) -> list[Path]:
+    """Manifests of stores at or below a path; `DataError` when there is nothing there."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise DataError(f"{path}: no such store or folder")
+    return [p for p in path.rglob("*.json") if STORE not in p.as_posix() and _is_manifest(p)]
+
+
+def _is_manifest(path: Path) -> bool:
+    try:
+        return "schema_version" in json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return True

@@ -34,7 +34,6 @@ class Study(Block):
     isotropy: analysis.Isotropy = key(analysis.Isotropy(), analysis.Isotropy.__doc__ or "")
     geometry: analysis.Geometry = key(analysis.Geometry(), analysis.Geometry.__doc__ or "")
     frequency: analysis.Frequency = key(analysis.Frequency(), analysis.Frequency.__doc__ or "")
-    attention: analysis.Attention = key(analysis.Attention(), analysis.Attention.__doc__ or "")
     dynamics: analysis.Dynamics = key(analysis.Dynamics(), analysis.Dynamics.__doc__ or "")
     figures: analysis.Figures = key(analysis.Figures(), analysis.Figures.__doc__ or "")
     execution: analysis.Execution = key(analysis.Execution(), analysis.Execution.__doc__ or "")

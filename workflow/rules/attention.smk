@@ -1,11 +1,10 @@
 rule attention:
     input:
-        audit="<results>/checkpoints/{model}/{checkpoint}.json",
-        sample="<results>/sample/{model}.json",
+        heads="<results>/attention/{model}/{checkpoint}.json",
     output:
         table="<results>/attention/{model}/{checkpoint}.parquet",
     params:
-        spec=lambda w: P.attention(w.model),
+        spec=P.attention(),
     log:
         "<logs>/attention/{model}/{checkpoint}.log",
     benchmark:

@@ -1,14 +1,18 @@
+READ_ROWS = ["semi_nmf"]
+
+
+def every_store(kind, model, ids=None):
+    return [f"<results>/{kind}/{model}/{c}.json" for c in ids or study.series[model].ids]
+
+
 def early_stores(kind):
-    return lambda w: [
-        f"<results>/{kind}/{w.model}/{c}.json"
-        for c in study.series[w.model].early(study.bases.early_fraction)
-    ]
+    return lambda w: every_store(kind, w.model, study.series[w.model].early(study.bases.early_fraction))
 
 
 rule bases:
     input:
         moments=early_stores("moments"),
-        cache=branch(lambda w: w.method == "semi_nmf", then=early_stores("cache"), otherwise=[]),
+        cache=branch(lambda w: w.method in READ_ROWS, then=early_stores("cache"), otherwise=[]),
     output:
         bases="<results>/bases/{model}/{method}.nc",
     params:
@@ -26,7 +30,8 @@ rule bases:
 rule moving:
     """The bases refitted at every checkpoint, gathered for outside readers; analyses fit their own checkpoint's."""
     input:
-        moments=lambda w: [f"<results>/moments/{w.model}/{c}.json" for c in study.series[w.model].ids],
+        moments=lambda w: every_store("moments", w.model),
+        cache=lambda w: every_store("cache", w.model) if w.method in READ_ROWS else [],
     output:
         bases="<results>/bases/{model}/{method}-moving.nc",
     params:

@@ -7,9 +7,11 @@ rule capture:
     output:
         cache=ensure("<results>/cache/{model}/{checkpoint}.json", non_empty=True),
         moments=ensure("<results>/moments/{model}/{checkpoint}.json", non_empty=True),
+        heads=ensure("<results>/attention/{model}/{checkpoint}.json", non_empty=True),
         folders=[
             directory("<results>/cache/{model}/{checkpoint}"),
             directory("<results>/moments/{model}/{checkpoint}"),
+            directory("<results>/attention/{model}/{checkpoint}"),
         ],
     params:
         spec=lambda w: P.capture(w.model, w.checkpoint),

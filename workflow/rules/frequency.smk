@@ -7,7 +7,7 @@ rule frequency:
         table="<results>/frequency/{model}/{checkpoint}.parquet",
         points="<results>/frequency_points/{model}/{checkpoint}.parquet",
     params:
-        spec=lambda w: P.frequency(w.model),
+        spec=P.frequency(),
     log:
         "<logs>/frequency/{model}/{checkpoint}.log",
     benchmark:

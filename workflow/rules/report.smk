@@ -1,7 +1,8 @@
 rule report:
     input:
-        tables=expand("<results>/tables/{stage}.parquet", stage=["claims", "audit"]),
+        tables=expand("<results>/tables/{stage}.parquet", stage=ANALYSES + ["claims", "audit"]),
         figures=expand("<results>/figures/{figure}.png", figure=study.figures.names),
+        captions=[ROOT / "workflow" / "report" / f"{figure}.rst" for figure in study.figures.names],
     output:
         "<results>/report.html",
     params:

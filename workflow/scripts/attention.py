@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
-from isotrace.capture.run import attention_checkpoint
+from isotrace.geometry.attention import attention_table
 from isotrace.job import job
+from isotrace.readers import read_heads
 from isotrace.results import write_stage
+from isotrace.store import is_tombstone
 
-with job(snakemake) as spec:
-    frame = attention_checkpoint(Path(snakemake.input.audit), Path(snakemake.input.sample), spec)
+with job(snakemake):
+    heads = Path(snakemake.input.heads)
+    frame = None if is_tombstone(heads) else attention_table(read_heads(heads))
     write_stage(snakemake.output.table, frame, "attention")

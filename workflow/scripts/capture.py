@@ -11,5 +11,6 @@ with job(snakemake) as spec:
         Path(snakemake.input.sample),
         cache=Path(snakemake.output.cache),
         moments=Path(snakemake.output.moments),
+        heads=Path(snakemake.output.heads),
         spec=spec,
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from isotrace.geometry.energy import energy_table
 from isotrace.job import job
-from isotrace.readers import Analysed, read_bucket
+from isotrace.readers import Analysed, read_bucket, read_moments
 from isotrace.results import write_stage
 
 with job(snakemake) as spec:
@@ -13,5 +13,7 @@ with job(snakemake) as spec:
     for name, output in zip(names, snakemake.output, strict=True):
         frame = None
         if opened.cache is not None:
-            frame = energy_table(read_bucket(opened.cache, name, "eval"), opened.bases, spec)
+            moments = read_moments(opened.moments, name, "eval", "activation")
+            variance = {site: m.covariance for site, m in moments.items()}
+            frame = energy_table(read_bucket(opened.cache, name, "eval"), opened.bases, spec, variance=variance)
         write_stage(output, frame, "energy", opened.sites)

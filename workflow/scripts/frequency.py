@@ -19,6 +19,6 @@ with job(snakemake) as spec:
         known = {"embedding": embedding, "counts": passes.counts, "excluded": passes.special_ids}
         contextual = read_contextual(open_store(cache), spec["buckets"])
         table = frequency_table(**known, contextual=contextual, spec=spec)
-        points = frequency_points(**known, seed=spec["seed"]).assign(reason="")
+        points = frequency_points(**known, seed=spec["seed"])
     write_stage(snakemake.output.table, table, "frequency", sites)
     write_stage(snakemake.output.points, points, "frequency_points")

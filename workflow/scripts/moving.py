@@ -7,8 +7,8 @@ from isotrace.readers import moving_basis, write_moving
 from isotrace.store import is_tombstone
 
 with job(snakemake) as spec:
-    manifests = [Path(path) for path in snakemake.input.moments]
-    sealed = [path for path in manifests if not is_tombstone(path)]
-    bases = {path.stem: moving_basis(path, spec["method"], spec) for path in sealed}
+    moments = [Path(path) for path in snakemake.input.moments if not is_tombstone(Path(path))]
+    caches = {Path(path).stem: Path(path) for path in snakemake.input.cache}
+    bases = {path.stem: moving_basis(path, caches.get(path.stem), spec["method"], spec) for path in moments}
     attributes = {"pool_center": spec["pool_center"], "pool_scale": spec["pool_scale"]}
     write_moving(Path(snakemake.output.bases), bases, attributes)

@@ -1,1 +1,23 @@
-"""x"""
+"""One self-contained page of the study."""
+
+from pathlib import Path
+
+import yaml
+
+from isotrace.headline import headline
+from isotrace.job import job
+from isotrace.report import caption, page
+from isotrace.results import read_tables
+
+with job(snakemake) as spec:
+    tables = read_tables(snakemake.input.tables)
+    pairs = zip(snakemake.input.figures, snakemake.input.captions, strict=True)
+    text = page(
+        study=spec["study"],
+        claims=tables["claims"],
+        audit=tables["audit"],
+        headline=headline(tables, rank=spec["rank"], method=spec["method"]),
+        figures={Path(png): caption(Path(rst)) for png, rst in pairs},
+        config=yaml.safe_dump(spec["config"], sort_keys=False),
+    )
+    Path(snakemake.output[0]).write_text(text, encoding="utf-8")

@@ -90,6 +90,17 @@ AttentionInterface.register(NAME, attend)
 AttentionMaskInterface.register(NAME, eager_mask)
 
 
+@contextmanager
+def _implementation(model: Any, name: str) -> Iterator[None]:
+    """The model with another attention function for a while."""
+    before = model.config._attn_implementation
+    model.set_attn_implementation(name)
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(before)
+
+
 def attention_sums(
     model: nn.Module,
     inputs: NDArray[np.integer],
@@ -101,11 +112,11 @@ def attention_sums(
     """Sums of every attention layer over passes (p, T); bucket (p, T) is -1 for tokens of no bucket."""
     reader = Reader(buckets)
     device = next(model.parameters()).device
-    with reading(reader), torch.no_grad():
+    with _implementation(model, NAME), reading(reader), torch.no_grad():
         for start in range(0, len(inputs), batch_size):
             batch = slice(start, start + batch_size)
             reader.bucket = bucket[batch]
-            model(input_ids=torch.from_numpy(np.ascontiguousarray(inputs[batch], np.int64)).to(device))
+            model.base_model(input_ids=torch.from_numpy(np.ascontiguousarray(inputs[batch], np.int64)).to(device))
     if not reader.sums:
         raise DataError(f"{type(model).__name__}: attention is not available, its layers offer no seam to read it")
     return [reader.sums[layer] for layer in sorted(reader.sums)]

@@ -1,31 +1,34 @@
-"""The two jobs that load a model: capture of rows and moments, and attention; both over a sealed sample."""
+"""The one job that loads a model for analysis: rows, moments and attention sums over a sealed sample.
+
+Loading again for attention, or once a bucket, would only repeat the work.
+"""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import nn
 
 from isotrace.capture.attention import attention_sums
 from isotrace.capture.sites import choose, find_sites
-from isotrace.capture.writer import collect, write_cache, write_moments
+from isotrace.capture.writer import collect, write_cache, write_heads, write_moments
 from isotrace.checkpoints.load import load_model
+from isotrace.checkpoints.memory import keep_freed_memory
 from isotrace.corpus.stores import Passes, read_passes
-from isotrace.geometry.attention import attention_table
+from isotrace.geometry.head_sums import HeadSums
 from isotrace.store import create, fingerprint, seal
 
 
 def capture_checkpoint(
-    audit_path: Path, sample_path: Path, *, cache: Path, moments: Path, spec: dict[str, Any]
+    audit_path: Path, sample_path: Path, *, cache: Path, moments: Path, heads: Path, spec: dict[str, Any]
 ) -> None:
-    """Write the sealed cache and moments of one checkpoint; tombstones where its audit found it broken."""
+    """Seal rows, moments and attention sums of one checkpoint; tombstones where its audit found it broken."""
     audit = json.loads(audit_path.read_text(encoding="utf-8"))
     attributes = _attributes(audit, spec)
     if audit["status"] == "broken":
-        for manifest in (cache, moments):
+        for manifest in (cache, moments, heads):
             manifest.with_suffix("").mkdir(parents=True, exist_ok=True)
             seal(manifest, attributes=attributes, fingerprint=fingerprint(spec), files={}, reason=audit["reason"])
         return
@@ -35,33 +38,26 @@ def capture_checkpoint(
     kept = {name: sites[name] for name in choose(list(sites), spec["sites"])}
     where = (passes.at, passes.rows["position"])
     captured = collect(model, kept, passes.inputs, passes.targets, where, batch_size=spec["batch_size"])
+    sums = _attention(model, passes, spec)
     attributes |= {"sample_digest": passes.digest, "model_sites": list(sites)}
     with (
-        create(cache, attributes, fingerprint(spec)) as rows_root,
+        create(heads, attributes, fingerprint(spec)) as heads_root,
         create(moments, attributes, fingerprint(spec)) as moments_root,
+        create(cache, attributes, fingerprint(spec)) as rows_root,
     ):
+        for layer in sums:
+            write_heads(heads_root.create_group(f"layer.{layer.layer}"), layer)
         for i, bucket in enumerate(spec["buckets"]):
             rows = passes.rows["bucket"] == i
             write_cache(rows_root.create_group(bucket), captured, rows, passes.rows)
             write_moments(moments_root.create_group(bucket), captured, rows, passes.rows["split"])
 
 
-def attention_checkpoint(audit_path: Path, sample_path: Path, spec: dict[str, Any]) -> pd.DataFrame | None:
-    """Drift and sharpness over evaluation passes; None where the checkpoint is broken."""
-    audit = json.loads(audit_path.read_text(encoding="utf-8"))
-    if audit["status"] == "broken":
-        return None
-    passes = read_passes(sample_path)
-    model = load_model(audit["source"]["path"], spec["objective"], attn_implementation="isotrace")
-    chosen = np.flatnonzero(passes.split == 1)[: spec["sequences"]]
-    sums = attention_sums(
-        _ready(model, spec),
-        passes.inputs[chosen],
-        _buckets(passes, chosen),
-        tuple(spec["buckets"]),
-        batch_size=spec["batch_size"],
-    )
-    return attention_table(sums)
+def _attention(model: nn.Module, passes: Passes, spec: dict[str, Any]) -> list[HeadSums]:
+    """Sums of queries, keys and logits over the evaluation passes, from one more forward pass without gradients."""
+    chosen = np.flatnonzero(passes.split == 1)
+    inputs, buckets = passes.inputs[chosen], _buckets(passes, chosen)
+    return attention_sums(model, inputs, buckets, tuple(spec["buckets"]), batch_size=spec["batch_size"])
 
 
 def _buckets(passes: Passes, chosen: np.ndarray) -> np.ndarray:
@@ -74,6 +70,7 @@ def _buckets(passes: Passes, chosen: np.ndarray) -> np.ndarray:
 def _ready(model: nn.Module, spec: dict[str, Any]) -> nn.Module:
     """On the device asked for, with the thread count of the config, and no key-value cache."""
     torch.set_num_threads(spec["threads"])
+    keep_freed_memory()
     torch.use_deterministic_algorithms(True)
     device = spec["device"]
     if device == "auto":

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from isotrace.capture.trace import trace
+from isotrace.geometry.head_sums import HEAD_DIMENSIONS, HeadSums
 from isotrace.geometry.moments import moments
 from isotrace.store import put
 
@@ -105,3 +106,10 @@ def write_moments(group: zarr.Group, captured: Captured, rows: NDArray[np.bool_]
     put(group, "scatter", scatter, (*dims, "feature", "feature_other"))
     put(group, "q3", q3, (*dims, "feature"))
     put(group, "q4", q4, dims)
+
+
+def write_heads(group: zarr.Group, sums: HeadSums) -> None:
+    """Write one layer's sums of queries, keys and sharpness."""
+    group.attrs.update({"layer": sums.layer, "buckets": list(sums.buckets)})
+    for name, dims in HEAD_DIMENSIONS.items():
+        put(group, name, getattr(sums, name), dims)

@@ -27,11 +27,14 @@ def _read(file: Path, name: str) -> NDArray[np.float32] | None:
     """The tensor of that name, or of that name without the base model's prefix, as some files are saved."""
     from safetensors import safe_open
 
-    with safe_open(str(file), "pt") as tensors:
+    with safe_open(str(file), "numpy") as tensors:
         keys = set(tensors.keys())
         match = next((key for key in (name, name.split(".", 1)[-1]) if key in keys), None)
         if match is None:
             return None
+        if tensors.get_slice(match).get_dtype() in ("F32", "F16", "F64"):
+            return np.asarray(tensors.get_tensor(match), np.float32)
+    with safe_open(str(file), "pt") as tensors:  # numpy has no bfloat16, and importing torch takes a second
         array: NDArray[np.float32] = tensors.get_tensor(match).float().numpy()
         return array
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _BETAS = (0.9, 0.95)
 _FINAL_RATE = 0.1
 _CLIP = 1.0
-_REPLACE = (0.8, 0.1, 0.1)
 
 
 def train(
@@ -44,7 +43,7 @@ def train(
 
     spec: ``architecture``, ``objective``, ``steps``, ``total_steps``, ``batch_size`` (sequences), ``learning_rate``,
     ``warmup_steps``, ``weight_decay``, ``seed``, ``save_every`` (steps between resume states), and for mlm
-    ``mask_rate``. ids (S, T): training sequences only. ``progress`` receives each step (from 1) and its mean loss.
+    ``mask_rate`` and ``replace``. ids (S, T): training sequences only. ``progress`` receives each step (from 1) and its mean loss.
     Data order, masks and dropout depend on (seed, step): after a kill at any moment a rerun continues from
     ``out/.resume`` and ends in the same bytes, for one thread count and one version of the libraries.
     """
@@ -166,7 +165,7 @@ def _batch(run: _Run, step: int) -> tuple["torch.Tensor", "torch.Tensor"]:
         "mask_rate": spec["mask_rate"],
         "mask_token_id": run.tokenizer.mask_token_id,
         "random_ids": len(run.tokenizer),
-        "replace": _REPLACE,
+        "replace": spec["replace"],
     }
     inputs, labels = masks(ids, chosen, np.full(len(chosen), step), rule, special)
     return torch.from_numpy(inputs.astype(np.int64)), torch.from_numpy(labels.astype(np.int64))

@@ -13,6 +13,22 @@ Float = NDArray[np.float64]
 SHARPNESS = ("entropy", "max_weight", "logit_sd")
 
 
+HEAD_DIMENSIONS = {
+    "q_count": ("query_bucket",),
+    "q_sum": ("query_bucket", "head", "feature"),
+    "q_norm": ("query_bucket", "head"),
+    "q_second": ("query_bucket", "head", "feature", "feature_other"),
+    "k_count": ("bucket",),
+    "k_sum": ("bucket", "key_head", "feature"),
+    "k_norm": ("bucket", "key_head"),
+    "rows": ("query_bucket", "key_bucket"),
+    "entropy": ("query_bucket", "key_bucket", "head"),
+    "max_weight": ("query_bucket", "key_bucket", "head"),
+    "logit_sd": ("query_bucket", "key_bucket", "head"),
+}
+"""The arrays of ``HeadSums`` and their dimensions; ``key_bucket`` has one more entry, every visible key."""
+
+
 @dataclass(frozen=True)
 class HeadSums:
     """Float64 sums over the tokens of one layer; H query heads, K key heads (H a multiple of K), B buckets.
@@ -95,28 +111,23 @@ def sequence_sums(
     visible: NDArray[np.bool_],
     bucket: NDArray[np.integer],
 ) -> HeadSums:
-    """The sums of one sequence of T tokens: the definition, and fast enough for small models.
+    """The sums of one sequence of T tokens.
 
     query (H, T, d_h), key (K, T, d_h), logits (H, T, T) as the softmax receives them, visible (T, T)
     query by key; bucket (T,) in 0..B-1, or -1 for tokens that belong to none: such a token is no query
     and enters no key mean, but as a key it is among "every visible key".
     """
-    b, (heads, _, width) = len(buckets), query.shape
-    sums = empty_sums(layer, buckets, heads=heads, key_heads=key.shape[0], width=width)
+    b = len(buckets)
     member = bucket[None, :] == np.arange(b)[:, None]
     weight = member.astype(np.float64)
-    sharp = {name: np.zeros((b, b + 1, heads)) for name in SHARPNESS}
-    rows = np.zeros((b, b + 1))
-    for column, keys in enumerate([*member, np.ones(len(bucket), dtype=bool)]):
-        seen = visible & keys[None, :]
-        usable = seen.sum(axis=1) >= 2
-        if not usable.any():
-            continue
-        rows[:, column] = weight[:, usable].sum(axis=1)
-        for name, value in zip(SHARPNESS, sharpness(logits[:, usable], seen[usable]), strict=True):
-            sharp[name][:, column] = weight[:, usable] @ value.T
-    return replace(
-        sums,
+    columns = np.concatenate([member, np.ones((1, len(bucket)), np.bool_)])
+    seen = visible.astype(np.float64) @ columns.T  # (T, B + 1)
+    usable = seen >= 2
+    sharp = [np.where(usable, values, 0.0) for values in _sharpness_by_column(logits, visible, columns, seen)]
+    entropy, max_weight, logit_sd = (np.einsum("bt,htc->bch", weight, values) for values in sharp)
+    return HeadSums(
+        layer,
+        buckets,
         q_count=weight.sum(axis=1),
         q_sum=np.einsum("bt,htd->bhd", weight, query),
         q_norm=weight @ np.linalg.norm(query, axis=2).T,
@@ -124,11 +135,37 @@ def sequence_sums(
         k_count=weight.sum(axis=1),
         k_sum=np.einsum("bt,htd->bhd", weight, key),
         k_norm=weight @ np.linalg.norm(key, axis=2).T,
-        rows=rows,
-        entropy=sharp["entropy"],
-        max_weight=sharp["max_weight"],
-        logit_sd=sharp["logit_sd"],
+        rows=weight @ usable,
+        entropy=entropy,
+        max_weight=max_weight,
+        logit_sd=logit_sd,
     )
+
+
+def _sharpness_by_column(
+    logits: Float, visible: NDArray[np.bool_], columns: NDArray[np.bool_], seen: Float
+) -> tuple[Float, Float, Float]:
+    """``sharpness`` of every query over each set of keys ``columns`` (C, T), from one exponential: (H, T, C) each.
+
+    Entries with fewer than two visible keys are left undefined.
+    """
+    top = np.where(visible, logits, -np.inf).max(axis=2, keepdims=True)
+    shifted = np.where(visible, logits - top, 0.0)
+    raised = np.where(visible, np.exp(shifted), 0.0)
+    indicator = columns.T.astype(np.float64)
+    total, weighted = raised @ indicator, (raised * shifted) @ indicator
+    largest = np.stack([(raised * column).max(axis=2) for column in columns], axis=2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        entropy = (np.log(total) - weighted / total) / np.log(seen)
+        mean = (shifted @ indicator) / seen
+        variance = (shifted**2 @ indicator) / seen - mean**2
+        result = entropy, largest / total, np.sqrt(np.maximum(variance, 0.0))
+    lost = (seen >= 2) & (total == 0)  # every key of the set underflows beside the row's largest logit
+    for h, t, c in np.argwhere(lost):
+        one = sharpness(logits[h : h + 1, t : t + 1], (visible[t] & columns[c])[None])
+        for values, value in zip(result, one, strict=True):
+            values[h, t, c] = value[0, 0]
+    return result
 
 
 def sharpness(logits: Float, visible: NDArray[np.bool_]) -> tuple[Float, Float, Float]:

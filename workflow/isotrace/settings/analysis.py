@@ -139,13 +139,6 @@ class Frequency(Block):
     confidence: float = key(0.95, "level of the intervals", gt=0.5, lt=1)
 
 
-class Attention(Block):
-    """Query/key drift and sharpness over evaluation sequences."""
-
-    sequences: int = key(64, "evaluation sequences read, at most the sample's", unit="sequences", ge=2)
-    batch_size: int = key(16, "sequences a pass; results do not depend on it", unit="sequences", ge=1)
-
-
 class Dynamics(Block):
     """Tests over training."""
 

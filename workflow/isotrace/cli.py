@@ -1,0 +1,87 @@
+"""The command ``isotrace``: run a study, say what came out, verify stores.
+
+Exit codes: 0 done, 1 something of the user's to fix (one line says what), 2 wrong usage.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from isotrace.errors import IsotraceError
+from isotrace.study import Study, read
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; a mistake of the user's is one line on stderr and exit code 1."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if arguments[:1] == ["run"]:
+            return _run(arguments[1:])
+        options = _parser().parse_args(arguments)
+        code: int = options.command(options)
+    except IsotraceError as error:
+        print(f"isotrace: error: {error}", file=sys.stderr)
+        return 1
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="isotrace", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    commands.add_parser("run", help="run Snakemake on a config, one line a stage; its options are passed through")
+    headline = commands.add_parser("headline", help="the main numbers of a finished study in plain words")
+    headline.add_argument("--configfile", type=Path, default=Path("config/demo.yaml"), help="the study's config")
+    headline.set_defaults(command=_headline)
+    verify = commands.add_parser("verify", help="compare sealed stores with their manifests")
+    verify.add_argument("paths", nargs="*", type=Path, default=[Path("results")], help="manifests or folders of them")
+    verify.set_defaults(command=_verify)
+    return parser
+
+
+def _run(arguments: Sequence[str]) -> int:
+    from isotrace.run import run
+
+    for config in _configs(arguments):
+        read(config)  # a mistake in the config is told before Snakemake starts
+    return run(arguments)
+
+
+def _configs(arguments: Sequence[str]) -> list[Path]:
+    if list(arguments).count("--configfile") != 1:
+        return []
+    after = list(arguments)[list(arguments).index("--configfile") + 1 :]
+    given = [a for i, a in enumerate(after) if not any(b.startswith("-") for b in after[: i + 1])]
+    return [Path(given[0])] if len(given) == 1 else []  # several files are merged first, by Snakemake
+
+
+def _results(study: Study) -> Path:
+    return Path(study.pathvars.get("results", "results"))
+
+
+def _headline(options: argparse.Namespace) -> int:
+    from isotrace.headline import headline
+    from isotrace.results import read_tables
+
+    study = read(options.configfile)
+    results = _results(study)
+    paths = [results / "tables" / f"{name}.parquet" for name in ("energy", "isotropy", "geometry", "claims")]
+    lines = headline(read_tables(map(str, paths)), rank=study.dynamics.rank, method=study.dynamics.method)
+    print("\n".join(lines))
+    print(f"tables: {results}/tables   figures: {results}/figures   all on one page: {results}/report.html")
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from isotrace.store import differences, manifests_below, read_manifest
+
+    manifests = sorted({m for path in options.paths for m in manifests_below(path)})
+    with ThreadPoolExecutor() as pool:
+        found = list(pool.map(lambda m: differences(m, read_manifest(m)), manifests))
+    for manifest, wrong in zip(manifests, found, strict=True):
+        for line in wrong:
+            print(f"{manifest.with_suffix('')}: {line}")
+    bad = sum(map(bool, found))
+    print(f"{len(manifests)} stores, {bad} differ from their manifest")
+    return 1 if bad else 0

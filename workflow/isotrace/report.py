@@ -1,0 +1,79 @@
+"""One self-contained page of a study: claims, figures with captions, audit, config; no script, no network."""
+
+import base64
+import html
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+PACKAGES = ("isotrace", "numpy", "torch", "transformers", "snakemake")
+
+STYLE = """
+body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}
+img{max-width:100%;height:auto}figure{margin:2rem 0}figcaption{color:#444}
+.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem}
+th,td{padding:.3rem .6rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
+.supported{color:#1b6e3c}.contradicted{color:#a4262c}.undecided{color:#6b5900}pre{font-size:.8rem;overflow-x:auto}
+"""
+
+
+def page(
+    *,
+    study: str,
+    claims: pd.DataFrame,
+    audit: pd.DataFrame,
+    headline: Sequence[str],
+    figures: Mapping[Path, str],
+    config: str,
+) -> str:
+    """The page as HTML; ``figures`` maps PNG files to captions, ``config`` is YAML."""
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    shown = claims[["claim", "model", "aggregate", "expected", "estimate", "lo", "hi", "p_adjusted", "verdict", "note"]]
+    parts = [
+        f"<h1>{html.escape(study)}</h1>",
+        "<ul>" + "".join(f"<li>{html.escape(line)}</li>" for line in headline) + "</ul>",
+        "<h2>Claims</h2><p>Declared before the run; the interval decides the verdict.</p>",
+        table(shown),
+        "<h2>Figures</h2>",
+        *(_figure(path, caption) for path, caption in figures.items()),
+        "<h2>Audit of the checkpoints</h2>",
+        "<p>Nothing to report.</p>" if audit.empty else table(audit),
+        f"<h2>Config</h2><pre>{html.escape(config)}</pre><p>{html.escape(versions)}</p>",
+    ]
+    head = f"<meta charset=utf-8><meta name=viewport content='width=device-width'><title>{html.escape(study)}</title>"
+    return f"<!doctype html><html lang=en><head>{head}<style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
+
+
+def table(frame: pd.DataFrame) -> str:
+    """A frame as an HTML table; verdicts carry a class of their name, missing numbers read n/a."""
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in frame)
+    rows = []
+    for row in frame.to_dict("records"):
+        rows.append("<tr>" + "".join(_cell(str(name), _text(value)) for name, value in row.items()) + "</tr>")
+    return f"<div class=wide><table><tr>{head}</tr>{''.join(rows)}</table></div>"
+
+
+def _cell(name: str, text: str) -> str:
+    shown = html.escape(text)
+    return f"<td class='{shown}'>{shown}</td>" if name == "verdict" else f"<td>{shown}</td>"
+
+
+def caption(path: Path) -> str:
+    """A caption file as one plain line, without its marks of emphasis."""
+    return " ".join(path.read_text(encoding="utf-8").replace("**", "").replace("*", "").split())
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return "n/a" if value != value else f"{value:.3g}"
+    return str(value)
+
+
+def _figure(path: Path, caption: str) -> str:
+    data = base64.b64encode(path.read_bytes()).decode()
+    alt = html.escape(path.stem.replace("_", " "))
+    text = html.escape(caption)
+    return f"<figure><img alt='{alt}' src='data:image/png;base64,{data}'><figcaption>{text}</figcaption></figure>"
