@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import h5netcdf
+import h5py
 import numpy as np
 import zarr
 
@@ -141,7 +142,7 @@ def write_moving(path: Path, bases: dict[str, Basis], attributes: dict[str, Any]
 
 
 def _variable(file: h5netcdf.File, name: str, dims: tuple[str, ...], values: np.ndarray) -> None:
-    dtype = h5netcdf.legacyapi.h5py.string_dtype() if values.dtype == object else values.dtype
+    dtype = h5py.string_dtype() if values.dtype == object else values.dtype
     file.create_variable(name, dims, dtype=dtype, data=values)
 
 
