@@ -126,6 +126,8 @@ def lock_status(lock: Mapping[str, Any]) -> dict[str, str]:
 def without_duplicates(frame: pd.DataFrame, locks: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """The rows of checkpoints whose weights are their own: a copy of another is no independent observation."""
     status = {(lock["model"], name): s for lock in locks for name, s in lock_status(lock).items()}
+    if "duplicate" not in status.values():
+        return frame
     pairs = zip(frame["model"], frame["checkpoint"], strict=True)
     return frame[[status.get(pair) != "duplicate" for pair in pairs]].reset_index(drop=True)
 

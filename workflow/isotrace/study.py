@@ -86,7 +86,7 @@ class Series(Block):
 
     def early(self, fraction: float) -> list[str]:
         """Ids with progress = step / total_steps up to ``fraction``."""
-        return [f.id for f in self.found if f.step <= fraction * self.total_steps]
+        return [f.id for f in self.found if f.step / self.total_steps <= fraction]
 
 
 def load(raw: dict[str, Any]) -> Study:

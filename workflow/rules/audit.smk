@@ -1,12 +1,3 @@
-def weights_of(wildcards):
-    """What an audit waits for: the trained series, or the folder's own files (the folder, if it has none)."""
-    if wildcards.model in TRAINED:
-        return f"<results>/weights/{wildcards.model}/series.json"
-    folder = Path(study.series[wildcards.model].at(wildcards.checkpoint).path)
-    found = [p for pattern in ("config.json", "*.safetensors", "*.bin") for p in sorted(folder.glob(pattern))]
-    return [str(path) for path in found] or str(folder)
-
-
 rule audit:
     input:
         weights=weights_of,

@@ -1,14 +1,3 @@
-READ_ROWS = ["semi_nmf"]
-
-
-def every_store(kind, model, ids=None):
-    return [f"<results>/{kind}/{model}/{c}.json" for c in ids or study.series[model].ids]
-
-
-def early_stores(kind):
-    return lambda w: every_store(kind, w.model, study.series[w.model].early(study.bases.early_fraction))
-
-
 rule bases:
     input:
         moments=early_stores("moments"),

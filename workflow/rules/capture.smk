@@ -25,7 +25,10 @@ rule capture:
 
 rule clean_cache:
     """Remove row stores with their manifests; moments stay, and nothing reruns until something needs rows."""
+    params:
+        # A shell command is not a path: Snakemake leaves <results> in it as it stands.
+        cache=f"{study.pathvars.get('results', 'results')}/cache",
     log:
         "<logs>/clean_cache.log",
     shell:
-        "rm -rf <results>/cache > {log} 2>&1"
+        "rm -rf {params.cache:q} > {log} 2>&1"

@@ -5,7 +5,12 @@ rule claims:
         declared=CLAIMS,
     output:
         parquet="<results>/tables/claims.parquet",
-        csv="<results>/tables/claims.csv",
+        csv=report(
+            "<results>/tables/claims.csv",
+            caption="../report/claims.rst",
+            category="Claims",
+            labels={"table": "claims"},
+        ),
     params:
         spec=P.dynamics("claims"),
     log:

@@ -17,6 +17,7 @@ TRAINED = [name for name, model in study.models.items() if isinstance(model.sour
 METHODS = study.bases.methods + study.bases.controls
 CLAIMS = study.dynamics.claims if Path(study.dynamics.claims).is_file() else ROOT / study.dynamics.claims
 ANALYSES = ["energy", "isotropy", "geometry"]
+READ_ROWS = ["semi_nmf"]
 STAGES = ANALYSES + ["frequency", "attention"]
 
 
@@ -41,8 +42,8 @@ def per_bucket_side(root, stage, suffix):
     return f"<{root}>/{stage}/{{model}}/{name}.{suffix}"
 
 
-def bases_of(wildcards):
-    return [f"<results>/bases/{wildcards.model}/{method}.nc" for method in METHODS]
+def bases_of(methods):
+    return lambda w: [f"<results>/bases/{w.model}/{method}.nc" for method in methods]
 
 
 def audits_of(model):
@@ -55,3 +56,36 @@ def results_of(stage):
     if stage not in ANALYSES:
         return [f"<results>/{stage}/{model}/{c}.parquet" for model, c in many]
     return [f"<results>/{stage}/{model}/{c}/{b}.parquet" for model, c in many for b in study.bucket_names]
+
+
+def tokenizer_of(wildcards):
+    """The folder of the tokenizer: trained here, named in the config, or the last checkpoint's own."""
+    source = study.models[wildcards.model].source
+    if wildcards.model in TRAINED:
+        return f"<results>/weights/{wildcards.model}/tokenizer/tokenizer.json"
+    return f"{source.tokenizer or study.series[wildcards.model].found[-1].path}/tokenizer.json"
+
+
+def weights_of(wildcards):
+    """What an audit waits for: the trained series, or the folder's own files (the folder, if it has none)."""
+    if wildcards.model in TRAINED:
+        return f"<results>/weights/{wildcards.model}/series.json"
+    folder = Path(study.series[wildcards.model].at(wildcards.checkpoint).path)
+    found = [p for pattern in ("config.json", "*.safetensors", "*.bin") for p in sorted(folder.glob(pattern))]
+    return [str(path) for path in found] or str(folder)
+
+
+def every_store(kind, model, ids=None):
+    return [f"<results>/{kind}/{model}/{c}.json" for c in ids or study.series[model].ids]
+
+
+def early_stores(kind):
+    return lambda w: every_store(kind, w.model, study.series[w.model].early(study.bases.early_fraction))
+
+
+def previous_cache(wildcards):
+    """The cache of the checkpoint before, for displacement; none for the first."""
+    ids = study.series[wildcards.model].ids
+    i = ids.index(wildcards.checkpoint)
+    wanted = "displacement_in_tangent" in study.geometry.metrics and i > 0
+    return [f"<results>/cache/{wildcards.model}/{ids[i - 1]}.json"] if wanted else []

@@ -5,7 +5,12 @@ rule dynamics:
         declared=CLAIMS,
     output:
         parquet="<results>/tables/dynamics.parquet",
-        csv="<results>/tables/dynamics.csv",
+        csv=report(
+            "<results>/tables/dynamics.csv",
+            caption="../report/table.rst",
+            category="Tables",
+            labels={"table": "dynamics"},
+        ),
     params:
         spec=P.dynamics("dynamics"),
     log:

@@ -2,7 +2,7 @@ rule energy:
     input:
         cache="<results>/cache/{model}/{checkpoint}.json",
         moments="<results>/moments/{model}/{checkpoint}.json",
-        bases=bases_of,
+        bases=bases_of(METHODS),
     output:
         tables=per_bucket("energy"),
     params:

@@ -13,7 +13,12 @@ rule figures:
         tables=lambda w: expand("<results>/tables/{stage}.parquet", stage=FIGURE_TABLES[w.figure]),
     output:
         pdf="<results>/figures/{figure}.pdf",
-        png="<results>/figures/{figure}.png",
+        png=report(
+            "<results>/figures/{figure}.png",
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"figure": "{figure}"},
+        ),
         csv="<results>/figures/{figure}.csv",
     params:
         spec=lambda w: P.figure(w.figure),

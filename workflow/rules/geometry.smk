@@ -1,16 +1,8 @@
-def previous_cache(wildcards):
-    """The cache of the checkpoint before, for displacement; none for the first."""
-    ids = study.series[wildcards.model].ids
-    i = ids.index(wildcards.checkpoint)
-    wanted = "displacement_in_tangent" in study.geometry.metrics and i > 0
-    return [f"<results>/cache/{wildcards.model}/{ids[i - 1]}.json"] if wanted else []
-
-
 rule geometry:
     input:
         cache="<results>/cache/{model}/{checkpoint}.json",
         moments="<results>/moments/{model}/{checkpoint}.json",
-        bases=bases_of,
+        bases=bases_of(study.bases.methods),
         previous=previous_cache,
     output:
         tables=per_bucket("geometry"),

@@ -2,7 +2,7 @@ rule isotropy:
     input:
         cache="<results>/cache/{model}/{checkpoint}.json",
         moments="<results>/moments/{model}/{checkpoint}.json",
-        bases=bases_of,
+        bases=bases_of(study.bases.methods),
     output:
         tables=per_bucket("isotropy"),
     params:

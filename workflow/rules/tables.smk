@@ -4,7 +4,12 @@ rule tables:
         results=lambda w: [] if w.stage == "audit" else results_of(w.stage),
     output:
         parquet="<results>/tables/{stage}.parquet",
-        csv="<results>/tables/{stage}.csv",
+        csv=report(
+            "<results>/tables/{stage}.csv",
+            caption="../report/table.rst",
+            category="Tables",
+            labels={"table": "{stage}"},
+        ),
     params:
         spec=lambda w: P.tables(w.stage),
     wildcard_constraints:

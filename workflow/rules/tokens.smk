@@ -1,11 +1,3 @@
-def tokenizer_of(wildcards):
-    """The folder of the tokenizer: trained here, named in the config, or the last checkpoint's own."""
-    source = study.models[wildcards.model].source
-    if wildcards.model in TRAINED:
-        return f"<results>/weights/{wildcards.model}/tokenizer/tokenizer.json"
-    return f"{source.tokenizer or study.series[wildcards.model].found[-1].path}/tokenizer.json"
-
-
 rule tokenizer:
     input:
         documents=lambda w: f"<results>/corpus/{study.corpus_of(w.model)}/documents.parquet",

@@ -14,6 +14,6 @@ with job(snakemake) as spec:
         frame = None
         if opened.cache is not None:
             moments = read_moments(opened.moments, name, "eval", "activation")
-            variance = {site: m.covariance for site, m in moments.items()}
+            variance = {site: m.covariance for site, m in moments.items() if m.n > 1}
             frame = energy_table(read_bucket(opened.cache, name, "eval"), opened.bases, spec, variance=variance)
         write_stage(output, frame, "energy", opened.sites)

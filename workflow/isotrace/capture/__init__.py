@@ -1,1 +1,1 @@
-"""Activations, true gradients and attention of one checkpoint (METHODS 3)."""
+"""Activations, true gradients and attention of one checkpoint."""

@@ -1,1 +1,1 @@
-"""Text to tokens, frequencies, buckets and sampled positions (METHODS 2)."""
+"""Text to tokens, frequencies, buckets and sampled positions."""

@@ -1,1 +1,1 @@
-"""Statistical tests of series over training (METHODS 11): tables in, tables out."""
+"""Statistical tests of series over training: tables in, tables out."""

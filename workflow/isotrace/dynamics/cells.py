@@ -1,6 +1,6 @@
 """Cells selected and reduced to one number a model, with an interval that is never too narrow for what is known.
 
-Our choice: means of fully dependent cells, peaks with the bounds of the cell that attains them.
+Our choice: means of fully dependent cells; a peak reaches as far as any cell's bound beyond it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -83,12 +83,18 @@ def _means(frame: pd.DataFrame, left: list[str], *, log: bool) -> pd.DataFrame:
 
 
 def _peaks(frame: pd.DataFrame, left: list[str], over: Sequence[str], *, sign: int) -> pd.DataFrame:
-    """The cell with the largest (``sign`` 1) or smallest (-1) estimate, and where it was."""
+    """The cell with the largest (``sign`` 1) or smallest (-1) estimate, and where it was.
+
+    A cell with a lesser estimate but a wider interval may be the true peak: the outer bound is the outermost of all.
+    """
     order = (-sign * frame["estimate"].astype(float)).sort_values(kind="stable", na_position="last").index
     best = frame.loc[order].groupby(left, sort=True).head(1)
     place = best[list(over)].astype(str).agg(", ".join, axis=1)
     place = place.str.cat(best["at"].where(best["at"] == "", ", " + best["at"])).where(best["estimate"].notna(), "")
-    return best.assign(at=place).set_index(left)[[*VALUES, "at"]]
+    peaks = best.assign(at=place).set_index(left)[[*VALUES, "at"]]
+    outer, outermost = ("hi", "max") if sign == 1 else ("lo", "min")
+    farthest = frame.groupby(left, sort=True)[outer].agg(outermost)
+    return peaks.assign(**{outer: farthest.where(peaks[outer].notna())})
 
 
 def _bootstrapped(frame: pd.DataFrame, left: list[str], how: Resampling) -> pd.DataFrame:
@@ -132,7 +138,10 @@ def reduce(frame: pd.DataFrame, steps: Sequence[Reduction], keys: Sequence[str],
 
 
 def compare(left: pd.DataFrame, right: pd.DataFrame, how: Comparison, keys: Sequence[str]) -> pd.DataFrame:
-    """Left minus right, of natural logs for ``log_ratio``; the interval is the worst case of both sides."""
+    """Left minus right, of natural logs for ``log_ratio``; the interval is the worst case of both sides.
+
+    ``missing`` and ``missing_right`` count the cells that each side's peaks passed over.
+    """
     on = [k for k in keys if k in left and k in right]
     suffixes = ("", "_right")
     pairs = left.merge(right, on=on, suffixes=suffixes) if on else left.merge(right, how="cross", suffixes=suffixes)
@@ -142,5 +151,5 @@ def compare(left: pd.DataFrame, right: pd.DataFrame, how: Comparison, keys: Sequ
     against = {"estimate": "estimate_right", "lo": "hi_right", "hi": "lo_right"}
     values = {name: pairs[name] - pairs[other] for name, other in against.items()}
     at = pairs["at"].str.cat(pairs["at_right"], sep=" against ").where(pairs["at"] != pairs["at_right"], pairs["at"])
-    missing = pairs["missing"] + pairs["missing_right"]
-    return pd.DataFrame({**{k: pairs[k] for k in on}, **values, "missing": missing, "at": at})
+    lost = {name: pairs[name] for name in ("missing", "missing_right")}
+    return pd.DataFrame({**{k: pairs[k] for k in on}, **values, **lost, "at": at})

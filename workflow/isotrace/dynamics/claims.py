@@ -58,22 +58,33 @@ def estimates(claim: Claim, tables: Tables, spec: Mapping[str, Any]) -> pd.DataF
     found = _side(claim, claim.left, tables, spec, how)
     if claim.right is not None:
         found = compare(found, _side(claim, claim.right, tables, spec, how), claim.compare, ["model", *_then(claim)])
+    if not claim.then:
+        return found
     keys = [k for k in ("model", *_then(claim)) if k in found]
-    return reduce(found, claim.then, keys, how) if claim.then else found
+    if claim.right is not None:
+        found = found.assign(missing=found["missing"] + found["missing_right"])
+    return reduce(found, claim.then, keys, how)
 
 
 def _then(claim: Claim) -> list[str]:
     return [column for _, over in claim.then for column in over]
 
 
-def _every(claim: Claim) -> bool:
-    """Whether the claim is about every cell: one cell that is missing could then have broken it."""
-    peaks = [name for name, _ in claim.left.reduce if name in ("max", "min")]
-    return bool(peaks) and (peaks[-1] == "min") == claim.expected.upward
+def _could_overturn(claim: Claim, found: str, missing: tuple[int, int]) -> bool:
+    """Whether a cell that a peak passed over, left or right, could move the value against the verdict ``found``."""
+    raising_harms = (found == "contradicted") == claim.expected.upward
+    # A missing cell can only raise a maximum and lower a minimum; on the right, that moves the value the other way.
+    for side, lost, raising in ((claim.left, missing[0], "max"), (claim.right, missing[1], "min")):
+        peaks = [name for name, _ in side.reduce if name in ("max", "min")] if side else []
+        if lost and peaks and (peaks[-1] == raising) == raising_harms:
+            return True
+    return False
 
 
-def verdict(claim: Claim, estimate: float, lo: float, hi: float, missing: int) -> tuple[str, list[str]]:
-    """supported, contradicted or undecided, and what must be known about it."""
+def verdict(
+    claim: Claim, estimate: float, lo: float, hi: float, missing: tuple[int, int] = (0, 0)
+) -> tuple[str, list[str]]:
+    """supported, contradicted or undecided, and what must be known about it; ``missing`` cells, left and right."""
     if not np.isfinite(estimate):
         return "undecided", ["no estimate: values are missing, or a set of cells is incomplete"]
     if not (np.isfinite(lo) and np.isfinite(hi)):
@@ -82,14 +93,16 @@ def verdict(claim: Claim, estimate: float, lo: float, hi: float, missing: int) -
     if all(holds) != any(holds):
         return "undecided", ["the interval contains the bound"]
     found = "supported" if all(holds) else "contradicted"
-    if missing and (found == "supported") == _every(claim):
-        return "undecided", [f"{missing} cells without a value could overturn it"]
-    return found, [f"{missing} cells without a value were passed over"] if missing else []
+    if _could_overturn(claim, found, missing):
+        return "undecided", [f"{sum(missing)} cells without a value could overturn it"]
+    return found, [f"{sum(missing)} cells without a value were passed over"] if any(missing) else []
 
 
 def _row(claim: Claim, model: str, values: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
     estimate, lo, hi = (float(values[name]) for name in ("estimate", "lo", "hi"))
-    word, why = verdict(claim, estimate, lo, hi, int(values["missing"]))
+    left = int(values["missing"])
+    missing = left, int(values.get("missing_right", left if claim.then else 0))
+    word, why = verdict(claim, estimate, lo, hi, missing)
     at = [f"at {values['at']}"] if values["at"] else []
     return {
         "claim": claim.claim,

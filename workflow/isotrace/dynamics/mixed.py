@@ -1,6 +1,7 @@
 """Slope of a quantity over training, and its dependence on the bucket, over many runs.
 
-Laird and Ware 1982 with the run as group; a singular fit is not a result (our rule), least squares stands in.
+Laird and Ware 1982, level and slope of a run at random; a singular fit is not a result (our rule), least squares
+stands in.
 """
 
 import warnings
@@ -53,7 +54,7 @@ def _coefficients(fit: object, alpha: float) -> tuple[Coefficient, ...]:
 
 def singular(fit: object, caught: list[warnings.WarningMessage]) -> str:
     """Why a mixed fit is no result: variance at the boundary, missing standard errors, a warning; else empty."""
-    variance = float(np.asarray(fit.cov_re).ravel()[0])  # type: ignore[attr-defined]
+    variance = float(np.linalg.eigvalsh(np.asarray(fit.cov_re))[0])  # type: ignore[attr-defined]
     scale = float(fit.scale)  # type: ignore[attr-defined]
     if not fit.converged:  # type: ignore[attr-defined]
         return "the fit did not converge"
@@ -66,9 +67,11 @@ def singular(fit: object, caught: list[warnings.WarningMessage]) -> str:
 
 
 def slopes_over_runs(frame: pd.DataFrame, *, confidence: float) -> MixedFit:
-    """Fit ``value ~ x * bucket`` with a random intercept a run; frame columns run, x, bucket, value.
+    """Fit ``value ~ x * bucket`` with a random intercept and slope a run; frame columns run, x, bucket, value.
 
-    Below ten runs there is no fit: standard errors clustered by run would be far too small. A singular mixed fit
+    A random intercept alone would take checkpoints of a run for independent: where runs only wander, it rejects
+    some 40 % of the time at the 5 % level. Below ten runs there is no fit: standard errors clustered by run would
+    be far too small. A singular mixed fit
     can report convergence beside a slope of the wrong sign, so that least squares with standard errors
     clustered by run replaces it, and the note says why.
     """
@@ -82,12 +85,12 @@ def slopes_over_runs(frame: pd.DataFrame, *, confidence: float) -> MixedFit:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            fit = smf.mixedlm(formula, frame, groups=frame["run"]).fit(reml=True)
+            fit = smf.mixedlm(formula, frame, groups=frame["run"], re_formula="~x").fit(reml=True)
             problem = singular(fit, caught)
         except np.linalg.LinAlgError as error:
             problem = str(error)
     if not problem:
-        return MixedFit(_coefficients(fit, alpha), "mixed model, random intercept a run", "", runs)
+        return MixedFit(_coefficients(fit, alpha), "mixed model, random intercept and slope a run", "", runs)
     codes = frame["run"].astype("category").cat.codes
     plain = smf.ols(formula, frame).fit(cov_type="cluster", cov_kwds={"groups": codes}, use_t=True)
     method = "least squares, standard errors clustered by run"

@@ -1,1 +1,1 @@
-"""Pure numerics on rows and moments: arrays in, arrays and tables out (METHODS 4-9)."""
+"""Pure numerics on rows and moments: arrays in, arrays and tables out."""

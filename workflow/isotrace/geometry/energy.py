@@ -90,7 +90,7 @@ def energy_table(
 
     Activations are always centred (energy of their variance), gradients as ``spec["centred"]`` says.
     variance[site] (d, d) is the covariance of evaluation activations that the variance-weighted null
-    draws from. The ratio is to the exact mean of a Haar null, to the mean of the draws otherwise.
+    draws from; a site of one row has none. The ratio is to the exact mean of a Haar null, to the mean of the draws otherwise.
     energy_lo and energy_hi: percentile bootstrap over sequences. Columns without the keys that are
     joined later; see ``tables`` for units.
     """
@@ -105,7 +105,8 @@ def energy_table(
             for quantity, o in listed.items()
             if isinstance(o, Operator)
         }
-        half = root(variance[site]) if "variance_weighted" in spec["null_spaces"] else np.zeros((0, 0))
+        weighted = "variance_weighted" in spec["null_spaces"] and site in variance
+        half = root(variance[site]) if weighted else np.zeros((0, 0))
         for index, basis in enumerate(bases):
             for rank in spec["ranks"]:
                 rows += _cell(site, basis, index, rank, listed, bootstraps, half, spec)

@@ -15,6 +15,9 @@ from isotrace.geometry.nulls import haar_columns, haar_frames, haar_weights
 
 Array = NDArray[np.float64]
 
+# A share of the variance this small is below the rounding of rows that were stored in float32.
+NOTHING = 1e-13
+
 
 @dataclass(frozen=True)
 class Cloud:
@@ -53,8 +56,13 @@ def cloud(rows: Array, sequence: NDArray[np.integer], groups: int) -> Cloud:
 
 
 def without(c: Cloud, vectors: Array) -> Cloud:
-    """The cloud with span(vectors), (d, k) orthonormal, projected out of its rows."""
-    return _prepared(c.y - (c.y @ vectors) @ vectors.T, c.parts)
+    """The cloud with span(vectors), (d, k) orthonormal, projected out of its rows.
+
+    What remains of a cloud that lies in the span is rounding, which has a shape of its own: it counts as nothing.
+    """
+    rows = c.y - (c.y @ vectors) @ vectors.T
+    nothing = np.vdot(rows, rows) <= NOTHING * c.q.sum()
+    return _prepared(np.zeros_like(rows) if nothing else rows, c.parts)
 
 
 def _prepared(rows: Array, parts: tuple[slice, ...]) -> Cloud:

@@ -1,4 +1,4 @@
-"""Rows of one frequency bucket at every site, and which of them a statistic may use (METHODS 3).
+"""Rows of one frequency bucket at every site, and which of them a statistic may use.
 
 A gradient row that is exactly zero (last position; unmasked positions of a masked language model at
 the last block) carries no direction: gradient statistics use the non-zero rows only.

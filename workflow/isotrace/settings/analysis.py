@@ -31,41 +31,50 @@ METRICS: list[Metric] = [m for m in Metric.__args__ if m not in ("contact_expone
 
 
 class Execution(Block):
-    """How jobs run; results depend on `numeric_threads` only through the last bits of sums."""
+    """How jobs run; results depend on the numbers of threads only through the last bits of sums."""
 
     numeric_threads: int = key(1, "BLAS and torch threads a job, whatever the cores granted", unit="threads", ge=1)
     train_threads: int = key(1, "torch threads of a training job", unit="threads", ge=1)
     batch_buckets: bool = key(False, "analyse all buckets of a checkpoint in one job instead of a job each")
-    device: Literal["auto", "cpu", "cuda"] = key("auto", "where models run; auto takes CUDA when there is one")
+    device: Literal["auto", "cpu", "cuda"] = key(
+        "auto", "where capture runs the model; auto: CUDA where there is one. Training is on the CPU"
+    )
 
 
 class Capture(Block):
     """One forward and backward pass over the sampled sequences."""
 
-    dtype: Literal["float32", "bfloat16"] = key("float32", "compute dtype of a whole series; float16 overflows")
+    dtype: Literal["float32", "bfloat16"] = key(
+        "float32", "compute dtype of a whole series; float16 overflows and is refused"
+    )
     batch_size: int = key(16, "sequences a pass; results do not depend on it", unit="sequences", ge=1)
     sites: list[str] | None = key(
-        None, "names among embed, block.I, final_norm; null: all up to 8 blocks, else seven spread over depth"
+        None,
+        "names among embed, block.I, final_norm; null: all up to 8 blocks, else six blocks and both ends",
     )
 
 
 class Bases(Block):
     """Tangent bases, fitted on activations of early checkpoints, fit sequences only."""
 
-    methods: list[Literal["pca", "svd", "semi_nmf"]] = key(["pca"], "how a tangent basis is fitted", min_length=1)
+    methods: list[Literal["pca", "svd", "semi_nmf"]] = key(
+        ["pca"], "how a tangent basis is fitted; svd is uncentred, semi_nmf reads rows", min_length=1
+    )
     controls: list[Literal["random", "variance_weighted"]] = key(
-        ["random"], "bases that carry no early geometry, fixed ones only"
+        ["random"], "bases to compare with, fixed only: a random subspace, or one drawn by early variance"
     )
     kinds: list[Literal["fixed", "moving", "leave_one_out"]] = key(
         ["fixed", "moving", "leave_one_out"],
-        "fixed over training; refitted at each checkpoint; or early ones without the checkpoint under test",
+        "fixed: of all early checkpoints; moving: of each; leave_one_out: of the early ones but the one tested",
         min_length=1,
     )
     ranks: list[int] = key([8], "ranks k, at most half the width", unit="components", min_length=1)
-    pool_center: Literal["global", "checkpoint"] = key("global", "centre once over all early checkpoints, or each")
+    pool_center: Literal["global", "checkpoint"] = key(
+        "global", "centre once over all early checkpoints (the movement of the mean is variance), or each"
+    )
     pool_scale: Literal["none", "trace"] = key("none", "scale each checkpoint to unit trace before pooling, or not")
-    early_fraction: float = key(0.3, "early: progress up to this", gt=0, lt=1)
-    late_fraction: float = key(0.7, "late: progress from this", gt=0, le=1)
+    early_fraction: float = key(0.3, "early: step / total_steps up to this", gt=0, lt=1)
+    late_fraction: float = key(0.7, "late: step / total_steps from this", gt=0, le=1)
 
     @model_validator(mode="after")
     def _check(self) -> "Bases":
@@ -87,54 +96,70 @@ class Draws(Block):
 class Energy(Block):
     """Gradient energy in the tangent against matched-rank null subspaces."""
 
-    null_spaces: list[NullSpace] = key(["complement", "ambient", "variance_weighted"], "nulls", min_length=1)
-    draws: Draws = key(Draws(), "draws a null", unit="subspaces")
-    centred: bool = key(False, "centre gradients before their second moment")
-    resamples: int = key(200, "bootstrap resamples of sequences", ge=20)
+    null_spaces: list[NullSpace] = key(
+        ["complement", "ambient", "variance_weighted"], "random subspaces to compare with; see draws", min_length=1
+    )
+    draws: Draws = key(Draws(), "draws a null, B; p-values go down to 1 / (B + 1)", unit="subspaces")
+    centred: bool = key(False, "centre gradients before their second moment; activations always are")
+    resamples: int = key(200, "bootstrap resamples of sequences, for intervals", ge=20)
     confidence: float = key(0.95, "level of the intervals", gt=0.5, lt=1)
-    min_rows: int = key(32, "fewer rows than this say nothing", unit="tokens", ge=8)
+    min_rows: int = key(32, "with fewer rows there is no number, but a reason", unit="tokens", ge=8)
 
 
 class Isotropy(Block):
     """IsoScore*, corrected for sample size, whole and with subspaces removed."""
 
     ranks: list[int] = key([8], "ranks removed; a subset of bases.ranks", unit="components", min_length=1)
-    null_spaces: list[Literal["complement", "ambient"]] = key(["complement"], "where removed normals lie", min_length=1)
-    draws: int = key(999, "normals removed for plugin, star, ustat", unit="subspaces", ge=1)
-    draws_corrected: int = key(99, "normals removed for corrected", unit="subspaces", ge=1)
+    null_spaces: list[Literal["complement", "ambient"]] = key(
+        ["complement"], "where the removed random subspaces lie: outside the tangent, or anywhere", min_length=1
+    )
+    draws: int = key(999, "random subspaces removed, for plugin, star and ustat", unit="subspaces", ge=1)
+    draws_corrected: int = key(99, "the first so many of them, for corrected", unit="subspaces", ge=1)
     estimators: list[Literal["plugin", "star", "ustat", "corrected"]] = key(
-        ["plugin", "star", "ustat", "corrected"], "estimators of isotropy", min_length=1
+        ["plugin", "star", "ustat", "corrected"],
+        "estimators of isotropy: published, shrunk, unbiased in f, jackknife of the latter",
+        min_length=1,
     )
     c0: list[Literal["scaled_identity", "pooled", "identity", "ledoit_wolf"]] = key(
         ["scaled_identity", "pooled"], "what star shrinks toward"
     )
     shrinkage: float = key(0.1, "shrinkage z of star", ge=0, le=1)
-    order: Literal["shrink_then_remove", "remove_then_shrink"] = key("shrink_then_remove", "order for star")
+    order: Literal["shrink_then_remove", "remove_then_shrink"] = key(
+        "shrink_then_remove", "order of shrinking and removing, for star"
+    )
     conventions: list[Literal["complement", "ambient"]] = key(
         ["complement", "ambient"], "what is left is scored in d - k or in d dimensions", min_length=1
     )
-    outliers: list[Literal["kept", "dropped"]] = key(["kept", "dropped"], "with, and without outlier rows")
+    outliers: list[Literal["kept", "dropped"]] = key(
+        ["kept", "dropped"], "all rows, or without those whose norm is an outlier"
+    )
     outlier_threshold: float = key(10.0, "robust z of log row norm beyond which a row is an outlier", gt=0)
-    groups: int = key(20, "sequence groups of the jackknife", unit="groups", ge=5)
+    groups: int = key(20, "groups of sequences that the jackknife leaves out", unit="groups", ge=5)
     confidence: float = key(0.95, "level of the intervals", gt=0.5, lt=1)
-    min_rows: int = key(32, "fewer rows than this say nothing", unit="tokens", ge=8)
+    min_rows: int = key(32, "with fewer rows there is no number, but a reason", unit="tokens", ge=8)
 
 
 class Geometry(Block):
     """Companion measures of a cloud of rows."""
 
-    metrics: list[Metric] = key(METRICS, "measures, one row each", min_length=1)
+    metrics: list[Metric] = key(
+        METRICS,
+        "measures, one row each; contact_exponent and displacement_in_tangent are off unless named",
+        min_length=1,
+    )
     max_rows_dimension: int = key(2000, "rows used by TwoNN and pairwise angles", unit="tokens", ge=100)
-    groups: int = key(20, "sequence groups of the jackknife", unit="groups", ge=5)
+    groups: int = key(20, "groups of sequences that the jackknife leaves out", unit="groups", ge=5)
     confidence: float = key(0.95, "level of the intervals", gt=0.5, lt=1)
-    min_rows: int = key(32, "fewer rows than this say nothing", unit="tokens", ge=8)
+    min_rows: int = key(32, "with fewer rows there is no number, but a reason", unit="tokens", ge=8)
 
 
 class Frequency(Block):
     """Token frequency against norm and distance to the centroid."""
 
-    occurrences: int = key(8, "occurrences a type in contextual means, the same for all", unit="tokens", ge=1)
-    min_types: int = key(20, "fewer types than this say nothing", unit="types", ge=5)
+    occurrences: int = key(
+        8, "rows a type in contextual means, the same for all; types with fewer are left out", unit="tokens", ge=1
+    )
+    min_types: int = key(20, "with fewer types there is no number, but a reason", unit="types", ge=5)
     resamples: int = key(500, "bootstrap resamples of types", ge=20)
     confidence: float = key(0.95, "level of the intervals", gt=0.5, lt=1)
 
@@ -171,6 +196,6 @@ class Figures(Block):
             "frequency_geometry",
             "attention_over_training",
         ],
-        "figures to draw",
+        "figures to draw, each a module of isotrace/figures",
     )
     venue: Literal["page", "column"] = key("page", "width of the figures: the page's or a column's")

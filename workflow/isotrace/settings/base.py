@@ -18,7 +18,5 @@ def key(default: Any, description: str, *, unit: str = "", **limits: Any) -> Any
     """A documented config key; pass ``...`` as the default of a required one."""
     if isinstance(default, list | dict):
         value = default
-        return Field(
-            default_factory=lambda: value, description=description, json_schema_extra={"unit": unit}, **limits
-        )
+        return Field(default_factory=lambda: value, description=description, json_schema_extra={"unit": unit}, **limits)
     return Field(default, description=description, json_schema_extra={"unit": unit}, **limits)

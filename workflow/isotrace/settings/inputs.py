@@ -12,7 +12,9 @@ Objective = Literal["clm", "mlm"]
 class Corpus(Block):
     """Where the text comes from."""
 
-    source: Literal["mediawiki", "files"] = key(..., "reader: a MediaWiki XML dump, or text files (txt, jsonl, gz)")
+    source: Literal["mediawiki", "files"] = key(
+        ..., "mediawiki: an XML dump; files: .txt (a document each) or .jsonl (one a line); also .gz, .bz2"
+    )
     paths: list[str] = key(
         ..., "files or globs; `python:PACKAGE/path` is a file inside an installed Python package", min_length=1
     )
@@ -27,12 +29,16 @@ class Training(Block):
     kind: Literal["train"] = key(..., "the workflow trains the model")
     architecture: dict[str, Any] = key(..., "transformers config: `model_type` and its fields")
     vocabulary: int = key(4096, "entries of the byte-level BPE trained on the corpus", unit="tokens", ge=300)
-    steps: list[int] = key(..., "optimizer steps at which a checkpoint is saved, 0 included if wanted", min_length=2)
+    steps: list[int] = key(
+        ..., "optimizer steps at which a checkpoint is saved, rising; 0 is the untrained model", min_length=2
+    )
     batch_size: int = key(16, "sequences a step", unit="sequences", ge=1)
     learning_rate: float = key(1e-3, "peak learning rate of AdamW", gt=0)
-    warmup_steps: int = key(40, "linear warm-up, then cosine decay to a tenth", unit="steps", ge=0)
+    warmup_steps: int = key(40, "steps of linear warm-up; then cosine decay to a tenth", unit="steps", ge=0)
     weight_decay: float = key(0.1, "AdamW weight decay of matrices", ge=0)
-    save_every: int = key(50, "steps between resume points besides the checkpoints", unit="steps", ge=1)
+    save_every: int = key(
+        50, "steps between points from which a killed training resumes, besides the checkpoints", unit="steps", ge=1
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "Training":
@@ -48,7 +54,7 @@ class Local(Block):
 
     kind: Literal["local"] = key(..., "checkpoint folders on disk")
     path: str = key(..., "folder pattern with `{step}`, e.g. runs/mine/checkpoint-{step}", pattern=r"\{step\}")
-    tokenizer: str | None = key(None, "tokenizer folder; null takes it from the last checkpoint's folder")
+    tokenizer: str | None = key(None, "folder with a tokenizer.json; null takes the last checkpoint's folder")
 
 
 Source = Annotated[Training | Local, Field(discriminator="kind")]
@@ -61,35 +67,41 @@ class Model(Block):
     objective: Objective = key(..., "clm: next-token cross-entropy; mlm: masked cross-entropy")
     corpus: Slug | None = key(None, "name of a corpus; null takes the only one")
     total_steps: int | None = key(
-        None, "steps of the whole run; null: the last stored step of a finished run", unit="steps", ge=1
+        None, "length of training, of which early and late are shares; null: the last stored step", unit="steps", ge=1
     )
     tokens_per_step: int | None = key(
-        None, "tokens a step, for tokens_seen; null: unknown for local series", unit="tokens", ge=1
+        None, "tokens a step, for the column tokens_seen of local series; null: unknown", unit="tokens", ge=1
     )
-    seed: int | None = key(None, "seed of training and of the column `seed`; null takes the study's", ge=0)
+    seed: int | None = key(
+        None, "seed of the run: of training here, and the column `seed`; null takes the study's", ge=0
+    )
 
 
 class Tokens(Block):
     """From text to packed sequences, divided once into fit and eval."""
 
     sequence_length: int = key(128, "tokens a sequence, packed without padding", unit="tokens", ge=8)
-    add_bos: bool = key(False, "start every sequence with the tokenizer's BOS")
-    separate_documents: bool = key(True, "put the end-of-text (or separator) token between documents")
+    add_bos: bool = key(False, "start every sequence with the tokenizer's BOS (or CLS)")
+    separate_documents: bool = key(True, "put the end-of-text (or separator) token after each document")
     eval_fraction: float = key(
         0.2, "share of sequences, by a seeded hash, that is never trained or fitted on", gt=0, lt=1
     )
-    max_sequences: int | None = key(None, "keep this many sequences; null keeps all", unit="sequences", ge=8)
+    max_sequences: int | None = key(None, "use the first so many sequences; null uses all", unit="sequences", ge=8)
 
 
 class Buckets(Block):
     """Token-frequency buckets, b0 the most frequent."""
 
-    kind: Literal["mass", "rank", "count"] = key("mass", "equal token mass; edges on the frequency rank; or on counts")
-    number: int = key(4, "buckets, when no edges are given", unit="buckets", ge=1, le=64)
+    kind: Literal["mass", "rank", "count"] = key(
+        "mass", "edges on shares of the tokens (mass), on the frequency rank, or on counts"
+    )
+    number: int = key(4, "number of buckets, when no edges are given", unit="buckets", ge=1, le=64)
     edges: list[float] | None = key(
         None, "inner edges: rising ranks (rank), rising shares of the tokens (mass), falling counts (count)"
     )
-    by: Literal["input", "target"] = key("input", "whose frequency counts: the token read or the token predicted")
+    by: Literal["input", "target"] = key(
+        "input", "whose frequency counts: the token read, or (next-token models) the token predicted"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> "Buckets":
@@ -116,7 +128,7 @@ class Sample(Block):
 class Masking(Block):
     """Masks of a masked language model, drawn from (seed, sequence), the same at every checkpoint."""
 
-    rate: float = key(0.3, "share of positions masked", gt=0, lt=1)
+    rate: float = key(0.3, "share of a sequence's ordinary positions that is masked, at least one", gt=0, lt=1)
     replace: tuple[float, float, float] = key(
         (0.8, 0.1, 0.1), "shares of masked positions shown as [MASK], as a random token, unchanged"
     )

@@ -1,0 +1,267 @@
+"""What one run of the smoke study leaves on disk: the files, columns, units and splits outside tools rely on."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import xarray as xr
+import zarr
+
+CHECKPOINTS = ("step0", "step3", "step10")
+MODELS = ("decoder", "encoder")
+BUCKETS = ("b0", "b1")
+SITES = ["embed", "block.0", "block.1", "final_norm"]
+FIGURES = (
+    "energy_over_training",
+    "isotropy_ablation",
+    "early_late",
+    "cosine_over_training",
+    "frequency_geometry",
+    "attention_over_training",
+)
+KEY = ["study", "model", "seed", "checkpoint", "step", "tokens_seen", "progress", "phase", "site", "layer", "bucket"]
+COLUMNS = {
+    "energy": """quantity basis method rank n_tokens energy energy_lo energy_hi enrichment null_space null_mean
+        null_mean_exact null_sd_exact ratio z p_value n_nulls reason""",
+    "isotropy": """quantity basis method rank n_tokens estimator c0 shrinkage convention outliers score score_lo
+        score_hi score_without_tangent null_space score_without_normal_mean score_without_normal_lo
+        score_without_normal_hi delta_tangent delta_normal p_value n_nulls anisotropy_share reason""",
+    "geometry": "quantity n_tokens metric value lo hi reason",
+    "frequency": "kind of n_types spearman lo hi reason",
+    "attention": """model seed checkpoint step progress phase layer head query_bucket key_bucket mean_norm_q
+        mean_norm_k drift_q drift_k mean_cosine_qk mean_dot_qk k_sign sigma1_share_q entropy max_weight logit_sd
+        reason""",
+    "dynamics": """family test unit model site bucket quantity statistic effect lo hi n p_min p_value p_adjusted
+        method note""",
+    "claims": """claim source quantity model aggregate expected estimate lo hi p_adjusted verdict note""",
+    "audit": "model checkpoint step finding severity detail",
+}
+LOCK_ENTRY = [
+    "id",
+    "step",
+    "tokens_seen",
+    "status",
+    "reason",
+    "source",
+    "files",
+    "tensors_digest",
+    "tensor_digests",
+    "dtype",
+    "duplicate_of",
+    "shared_tensors_with",
+    "neighbour_distance",
+]
+PHASES = {"step0": "early", "step3": "early", "step10": "late"}
+MAY_BE_EMPTY = {"reason", "c0", "note"}
+
+
+def wanted(stage):
+    """The columns of a table, in order, as the contract lists them."""
+    own = COLUMNS[stage].split()
+    if stage in ("energy", "isotropy", "geometry"):
+        return KEY + own
+    return [k for k in KEY if k != "bucket"] + own if stage == "frequency" else own
+
+
+def test_every_file_of_the_contract_exists(smoke):
+    each = [(m, c) for m in MODELS for c in CHECKPOINTS]
+    expected = ["corpus/wiki.json", "report.html"]
+    expected += [f"tokens/{m}{end}" for m in MODELS for end in ("/store.zarr", ".json")]
+    expected += [f"sample/{m}{end}" for m in MODELS for end in ("/store.zarr", ".json")]
+    expected += [f"checkpoints/{m}.lock.json" for m in MODELS] + [f"checkpoints/{m}/{c}.json" for m, c in each]
+    expected += [f"{k}/{m}/{c}{end}" for k in ("cache", "moments") for m, c in each for end in ("/store.zarr", ".json")]
+    expected += [f"bases/{m}/{name}.nc" for m in MODELS for name in ("pca", "random", "pca-moving")]
+    stages = ("energy", "isotropy", "geometry")
+    expected += [f"{s}/{m}/{c}/{b}.parquet" for s in stages for m, c in each for b in BUCKETS]
+    expected += [f"{s}/{m}/{c}.parquet" for s in ("frequency", "attention") for m, c in each]
+    expected += [f"tables/{name}.{end}" for name in COLUMNS for end in ("parquet", "csv")]
+    expected += [f"figures/{name}.{end}" for name in FIGURES for end in ("pdf", "png", "csv")]
+    expected += [f"weights/{m}/checkpoint-{n}/model.safetensors" for m in MODELS for n in (0, 3, 10)]
+    assert [path for path in expected if not smoke.at(path).exists()] == []
+
+
+def test_nothing_is_written_outside_the_declared_folders(smoke):
+    assert {p.name for p in smoke.folder.iterdir()} <= {".snakemake", "results", "logs", "benchmarks", "edited.yaml"}
+    left = [p for p in smoke.folder.rglob("*") if re.search(r"\.part$|\.tmp$", p.name)]
+    assert left == []
+    inside = list(smoke.folder.rglob("store.zarr/**/.snakemake_timestamp"))
+    assert inside == []
+
+
+@pytest.mark.parametrize("stage", COLUMNS)
+def test_a_table_has_exactly_the_columns_of_the_contract_with_units(smoke, stage):
+    file = pq.ParquetFile(smoke.at(f"tables/{stage}.parquet"))
+    fields = [file.schema_arrow.field(i) for i in range(len(file.schema_arrow))]
+    assert [f.name for f in fields] == wanted(stage)
+    assert all(b"unit" in (f.metadata or {}) for f in fields)
+    csv = smoke.at(f"tables/{stage}.csv").read_text()
+    assert csv.partition("\n")[0].split(",") == wanted(stage)
+    assert csv.count("\n") >= file.metadata.num_rows + 1
+
+
+@pytest.mark.parametrize("stage", COLUMNS)
+def test_a_missing_number_comes_with_its_reason(smoke, stage):
+    table = smoke.table(stage)
+    reason = "note" if stage in ("dynamics", "claims") else "reason"
+    numbers = table.select_dtypes("number").drop(columns=["shrinkage", "seed", "tokens_seen"], errors="ignore")
+    if stage != "audit":
+        gaps = numbers.isna().any(axis=1)
+        assert (table.loc[gaps, reason].str.len() > 0).all()
+        texts = table.select_dtypes(exclude="number").drop(columns=[*MAY_BE_EMPTY & set(table)])
+        assert not texts.isna().any(axis=None)
+    keys = [c for c in table if c not in numbers or c in ("step", "layer", "rank", "head")]
+    assert not table.duplicated(keys).any()
+
+
+def test_progress_and_phase_follow_the_steps(smoke):
+    for name in ("energy", "isotropy", "geometry", "frequency", "attention"):
+        table = smoke.table(name)
+        assert dict(zip(table["checkpoint"], table["phase"], strict=True)) == PHASES
+        assert np.allclose(table["progress"], table["step"] / 10, rtol=0, atol=1e-15)
+    energy = smoke.table("energy")
+    assert (energy["tokens_seen"] == energy["step"] * 8 * 64).all()
+    layers = dict(zip(energy["site"], energy["layer"], strict=True))
+    assert layers == {"embed": -1, "block.0": 0, "block.1": 1, "final_norm": 2}
+
+
+def test_every_combination_asked_for_is_a_row(smoke):
+    energy = smoke.table("energy")
+    assert set(energy["null_space"]) == {"complement", "ambient", "variance_weighted"}
+    assert set(energy["rank"]) == {2, 4}
+    fixed = energy[(energy["basis"] == "fixed") & (energy["method"] == "pca")]
+    assert len(fixed) == len(MODELS) * len(CHECKPOINTS) * len(BUCKETS) * len(SITES) * 2 * 2 * 3
+    early = energy[energy["basis"] == "leave_one_out"]
+    assert set(early["checkpoint"]) == {"step0", "step3"}
+    assert set(energy[energy["basis"] == "moving"]["checkpoint"]) == set(CHECKPOINTS)
+    assert set(energy[energy["method"] == "random"]["basis"]) == {"fixed"}
+    isotropy = smoke.table("isotropy")
+    assert set(isotropy["estimator"]) == {"plugin", "star", "ustat", "corrected"}
+    assert set(isotropy["convention"]) == {"complement", "ambient"}
+    assert set(isotropy["outliers"]) == {"kept", "dropped"}
+
+
+def test_locks_hold_what_the_contract_lists(smoke):
+    for model in MODELS:
+        lock = json.loads(smoke.at(f"checkpoints/{model}.lock.json").read_text())
+        assert (lock["model"], lock["provider"], lock["total_steps"]) == (model, "train", 10)
+        entries = lock["checkpoints"]
+        assert [e["id"] for e in entries] == list(CHECKPOINTS)
+        assert all(set(LOCK_ENTRY) <= set(e) for e in entries)
+        assert {e["status"] for e in entries} == {"ok"}
+        assert len({e["tensors_digest"] for e in entries}) == 3
+        assert all(set(e["source"]) == {"path", "revision", "subfolder", "commit"} for e in entries)
+
+
+def test_stores_open_as_documented(smoke):
+    for model in MODELS:
+        cache = smoke.at(f"cache/{model}/step3/store.zarr")
+        with xr.open_datatree(cache, engine="zarr") as tree:
+            assert set(tree.children) == set(BUCKETS)
+            bucket = tree["b0"].to_dataset()
+            assert bucket["activations"].dims == bucket["gradients"].dims == ("site", "token", "feature")
+            assert [str(s) for s in bucket["site"].values] == SITES
+            rows = {"token_id", "sequence", "position", "target_id", "loss", "masked", "split"}
+            assert rows <= set(bucket.coords)
+            assert bucket["masked"].dtype == bool
+            assert tree.attrs["loss_reduction"] == "sum"
+            named = (
+                "model checkpoint step tokens_seen objective compute_dtype source_dtype tensors_digest sample_digest"
+            )
+            assert set(named.split()) <= set(tree.attrs)
+        with xr.open_datatree(smoke.at(f"moments/{model}/step3/store.zarr"), engine="zarr") as tree:
+            moments = tree["b1"].to_dataset()
+            assert moments["scatter"].dims[:3] == ("split", "quantity", "site")
+            assert {"n", "mean", "scatter", "q3", "q4"} <= set(moments)
+        with xr.open_dataset(smoke.at(f"bases/{model}/pca.nc"), engine="h5netcdf") as bases:
+            assert bases["basis"].dims == ("site", "feature", "component")
+            assert {"explained_variance", "n_tokens"} <= set(bases)
+            assert bases.attrs["early_checkpoints"] == "step0 step3"
+        with xr.open_dataset(smoke.at(f"bases/{model}/pca-moving.nc"), engine="h5netcdf") as moving:
+            assert moving["basis"].dims == ("checkpoint", "site", "feature", "component")
+
+
+def test_manifests_name_their_making(smoke):
+    content = json.loads(smoke.at("cache/decoder/step3.json").read_text())
+    needed = ["schema_version", "status", "reason", "attributes", "params_digest", "code_digest", "versions", "files"]
+    assert set(needed) <= set(content)
+    assert content["status"] == "ok"
+    assert all(set(entry) == {"bytes", "sha256"} for entry in content["files"].values())
+    assert {"torch", "transformers", "zarr", "numpy"} <= set(content["versions"])
+
+
+def test_a_checkpoint_takes_few_files(smoke):
+    assert len(json.loads(smoke.at("cache/decoder/step3.json").read_text())["files"]) <= 200
+
+
+def test_nothing_fitted_on_is_tested_on_and_nothing_tested_was_trained_on(smoke):
+    for model in MODELS:
+        tokens = zarr.open_group(smoke.at(f"tokens/{model}/store.zarr"), mode="r")
+        split = tokens["split"][...]
+        seen = {0: set(), 1: set()}
+        for bucket in BUCKETS:
+            group = zarr.open_group(smoke.at(f"cache/{model}/step3/store.zarr"), mode="r")[bucket]
+            sequence, part = group["sequence"][...], group["split"][...]
+            assert (split[sequence] == part).all()
+            for value in seen:
+                seen[value] |= set(sequence[part == value].tolist())
+        assert seen[0]
+        assert seen[1]
+        assert not seen[0] & seen[1]
+        # Training reads split 0 alone; no evaluation text is repeated there either.
+        ids = tokens["ids"][...]
+        trained = {row.tobytes() for row in ids[split == 0]}
+        assert not any(ids[i].tobytes() in trained for i in seen[1])
+
+
+def test_every_checkpoint_of_a_model_reads_the_same_positions(smoke):
+    for model in MODELS:
+        read = []
+        for checkpoint in CHECKPOINTS:
+            group = zarr.open_group(smoke.at(f"cache/{model}/{checkpoint}/store.zarr"), mode="r")["b1"]
+            read.append(np.stack([group[k][...] for k in ("sequence", "position", "token_id", "target_id")]))
+        assert (read[0] == read[1]).all()
+        assert (read[0] == read[2]).all()
+
+
+def test_the_encoders_last_block_has_gradients_in_every_bucket(smoke):
+    energy = smoke.table("energy")
+    last = energy[(energy["model"] == "encoder") & (energy["site"] == "block.1") & (energy["quantity"] == "gradient")]
+    assert (last.groupby(["checkpoint", "bucket"])["n_tokens"].min() > 0).all()
+    assert set(last["bucket"]) == set(BUCKETS)
+    store = zarr.open_group(smoke.at("cache/encoder/step3/store.zarr"), mode="r")
+    for bucket in BUCKETS:
+        group = store[bucket]
+        nonzero = np.any(group["gradients"][SITES.index("block.1")] != 0, axis=1)
+        masked = group["masked"][...]
+        assert nonzero.any()
+        assert (nonzero == masked).all()
+        # The id of a masked position is the text's, never the mask's: it has a frequency, so a bucket.
+        assert (group["target_id"][...][masked] == group["token_id"][...][masked]).all()
+
+
+def test_a_decoders_position_without_a_target_is_not_read(smoke):
+    store = zarr.open_group(smoke.at("cache/decoder/step3/store.zarr"), mode="r")
+    for bucket in BUCKETS:
+        assert store[bucket]["position"][...].max() < 63
+        assert store[bucket]["position"][...].min() > 0
+        assert (store[bucket]["target_id"][...] >= 0).all()
+        assert np.isfinite(store[bucket]["loss"][...]).all()
+        assert np.any(store[bucket]["gradients"][...] != 0, axis=2).all()
+
+
+def test_the_report_is_one_page_without_network(smoke):
+    page = smoke.at("report.html").read_text()
+    assert page.count("<img") == len(FIGURES)
+    assert "<script" not in page
+    assert re.findall(r"(?:src|href)='(?!data:)", page) == []
+    assert "study: smoke" in page
+
+
+def test_tables_read_back_the_same_from_csv(smoke):
+    parquet = smoke.table("energy")
+    csv = pd.read_csv(smoke.at("tables/energy.csv"))
+    for name in ("energy", "ratio", "null_sd_exact", "progress"):
+        assert np.array_equal(parquet[name], csv[name], equal_nan=True)
