@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from made_up import SPEC, attention, energy
@@ -69,6 +70,28 @@ def test_one_missing_cell_can_overturn_a_claim_about_every_cell_but_not_a_peak()
     peak = verdict("decoder_peak_fixed", {"energy": frame})
     assert peak["verdict"] == "supported"
     assert "1 cells without a value were passed over" in peak["note"]
+
+
+def test_a_missing_rival_can_overturn_a_comparison():
+    frame = energy(bump(3))
+    rival = (frame["bucket"] == "b1") & (frame["step"] == 10) & (frame["site"] == "block.0")
+    frame.loc[rival, ["energy", "energy_lo", "energy_hi", "enrichment", "ratio"]] = np.nan
+    row = verdict("frequent_bucket_strongest_fixed", {"energy": frame})
+    assert row["verdict"] == "undecided"
+
+
+def test_a_peak_reaches_as_far_as_any_cell():
+    cells = pd.DataFrame(
+        {
+            "study": "s", "model": "decoder", "seed": 0, "checkpoint": ["step80", "step90"], "step": [80, 90],
+            "tokens_seen": np.nan, "progress": [0.8, 0.9], "phase": "late", "site": "embed", "layer": -1,
+            "kind": "static", "of": "norm", "n_types": 100, "spearman": [-0.30, -0.32], "lo": [-0.35, -0.7],
+            "hi": [-0.25, 0.1], "reason": "",
+        }
+    )  # fmt: skip
+    row = verdict("frequent_smaller_norm", {"frequency": cells})
+    assert (row["estimate"], row["lo"], row["hi"]) == (-0.30, -0.35, 0.1)
+    assert row["verdict"] == "undecided"
 
 
 def test_mean_over_an_incomplete_set_is_no_mean():

@@ -7,11 +7,13 @@ import pytest
 from isotrace.dynamics.mixed import slopes_over_runs
 
 
-def runs(n, *, spread, slope=0.5, seed=0):
+def runs(n, *, spread, slope=0.5, wander=0.0, seed=0):
     rng = np.random.default_rng(seed)
     rows = []
+    mean = slope
     for run in range(n):
         level = spread * rng.standard_normal()
+        slope = mean + wander * rng.standard_normal()
         for x in np.linspace(0, 3, 8):
             for b, bucket in enumerate(("b0", "b1")):
                 rows.append((f"r{run}", x, bucket, level + (slope + b) * x + 0.1 * rng.standard_normal()))
@@ -19,12 +21,21 @@ def runs(n, *, spread, slope=0.5, seed=0):
 
 
 def test_known_slopes_are_covered():
-    fit = slopes_over_runs(runs(12, spread=1.0), confidence=0.95)
+    fit = slopes_over_runs(runs(12, spread=1.0, wander=0.1), confidence=0.95)
     slope, interaction = fit.coefficients
     assert fit.method.startswith("mixed model")
     assert slope.lo < 0.5 < slope.hi
     assert interaction.name == "slope:bucket[T.b1]"
     assert interaction.effect == pytest.approx(1.0, abs=0.05)
+
+
+def test_runs_that_only_wander_have_no_common_slope():
+    # Each run has a slope of its own around zero: that many checkpoints are still only ten runs.
+    p_values = []
+    for seed in range(20):
+        fit = slopes_over_runs(runs(10, spread=1.0, slope=0.0, wander=0.3, seed=seed), confidence=0.95)
+        p_values.append(fit.coefficients[0].p_value)
+    assert np.mean(np.array(p_values) < 0.05) <= 0.15
 
 
 def test_variance_at_the_boundary_falls_back_and_says_so():

@@ -165,6 +165,22 @@ def test_outlier_rows_are_dropped_beside_the_full_score() -> None:
     pd.testing.assert_frame_equal(a, b, check_exact=True)
 
 
+def test_what_rounding_leaves_of_a_cloud_inside_the_basis_has_no_score() -> None:
+    rng = np.random.default_rng(0)
+    direction = rng.standard_normal(D)
+    rows = np.outer(2.0 ** rng.integers(0, 4, N), direction)[None]
+    vectors = np.linalg.qr(np.stack([direction, rng.standard_normal(D)], axis=1))[0]
+    ids = np.arange(N)
+    b = Bucket("b0", ("block.0",), rows, rows, ids, ids % 40, ids, np.ones(N), np.zeros(N, bool))
+    frame = table(b, [basis(vectors)])
+    for estimator in ("plugin", "ustat", "corrected"):
+        row = pick(frame, estimator=estimator)
+        assert np.isnan(row.score_without_tangent)
+        assert np.isnan(row.p_value)
+        assert "nothing measurable is left" in row.reason
+        assert row.anisotropy_share == 1
+
+
 def test_robust_threshold() -> None:
     values = np.ones((20, 2))
     values[3] = 50

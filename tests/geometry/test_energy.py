@@ -174,6 +174,17 @@ def test_degenerate_cases_are_nan_with_a_reason() -> None:
     assert weighted.reason.str.contains("fewer than").all()
 
 
+def test_a_bucket_of_one_row_says_so_without_a_variance() -> None:
+    b = bucket()
+    lone = Bucket(
+        b.name, SITES, b.activations[:, :1], b.gradients[:, :1], *(x[:1] for x in (b.token_id, b.sequence, b.position)),
+        b.loss[:1], b.masked[:1],
+    )  # fmt: skip
+    frame = energy_table(lone, [basis()], SPEC, variance={})
+    assert frame.energy.isna().all()
+    assert set(frame.reason) == {"1 rows, fewer than min_rows 32"}
+
+
 def test_nan_always_has_a_reason_and_same_input_gives_same_bytes() -> None:
     frames = [table(bucket(), [basis()]) for _ in range(2)]
     pd.testing.assert_frame_equal(*frames, check_exact=True)

@@ -26,9 +26,7 @@ EXAMPLE: dict[str, Any] = {
     "study": "mine",
     "corpora": {"text": inputs.Corpus(source="files", paths=["data/*.txt"])},
     "models": {
-        "mine": inputs.Model(
-            objective="clm", source=inputs.Local(kind="local", path="runs/mine/checkpoint-{step}")
-        )
+        "mine": inputs.Model(objective="clm", source=inputs.Local(kind="local", path="runs/mine/checkpoint-{step}"))
     },
 }
 """Values of the keys that have no default, so that the generated file is a whole config."""
@@ -70,7 +68,7 @@ def _blocks(field: FieldInfo) -> list[tuple[str, type[BaseModel]]]:
         return [("", annotation)]
     if len(values) == 2 and isinstance(values[1], type) and issubclass(values[1], BaseModel):
         if isinstance(values[0], type) and issubclass(values[0], BaseModel):
-            return [(f"({v.model_fields['kind'].annotation.__args__[0]})", v) for v in values]  # type: ignore[union-attr]
+            return [(f"({v.model_fields['kind'].annotation.__args__[0]})", v) for v in values]
         return [(".NAME", values[1])]
     return []
 

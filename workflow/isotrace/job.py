@@ -40,7 +40,9 @@ def job(snakemake: Any) -> Iterator[dict[str, Any]]:
 def disk_error(error: OSError) -> DataError:
     """A full or read-only disk, as one line."""
     where = error.filename or "the results folder"
-    return DataError(f"{where}: {error.strerror}; free space or choose another folder with pathvars.results, then rerun")
+    return DataError(
+        f"{where}: {error.strerror}; free space or choose another folder with pathvars.results, then rerun"
+    )
 
 
 @contextmanager

@@ -44,7 +44,9 @@ def page(
         f"<h2>Config</h2><pre>{html.escape(config)}</pre><p>{html.escape(versions)}</p>",
     ]
     head = f"<meta charset=utf-8><meta name=viewport content='width=device-width'><title>{html.escape(study)}</title>"
-    return f"<!doctype html><html lang=en><head>{head}<style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
+    return (
+        f"<!doctype html><html lang=en><head>{head}<style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
+    )
 
 
 def table(frame: pd.DataFrame) -> str:

@@ -147,7 +147,9 @@ def _check_architecture(where: str, architecture: dict[str, Any], study: Study) 
         raise ConfigError(f"bases.ranks: {max(study.bases.ranks)} is above half the width {width} of {where}")
     context = next((architecture[k] for k in ("max_position_embeddings", "n_positions") if k in architecture), None)
     if context is not None and study.tokens.sequence_length > context:
-        raise ConfigError(f"tokens.sequence_length: {study.tokens.sequence_length} is above the context {context} of {where}")
+        raise ConfigError(
+            f"tokens.sequence_length: {study.tokens.sequence_length} is above the context {context} of {where}"
+        )
 
 
 def _series(name: str, model: inputs.Model, study: Study) -> Series:

@@ -3,11 +3,11 @@ rule attention:
         heads="<results>/attention/{model}/{checkpoint}.json",
     output:
         table="<results>/attention/{model}/{checkpoint}.parquet",
-    params:
-        spec=P.attention(),
     log:
         "<logs>/attention/{model}/{checkpoint}.log",
     benchmark:
         "<benchmarks>/attention/{model}/{checkpoint}.tsv"
+    params:
+        spec=P.attention(),
     script:
         "../scripts/attention.py"

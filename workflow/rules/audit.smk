@@ -3,12 +3,12 @@ rule audit:
         weights=weights_of,
     output:
         audit=ensure("<results>/checkpoints/{model}/{checkpoint}.json", non_empty=True),
-    params:
-        spec=lambda w: P.audit(w.model, w.checkpoint),
     log:
         "<logs>/audit/{model}/{checkpoint}.log",
     benchmark:
         "<benchmarks>/audit/{model}/{checkpoint}.tsv"
+    params:
+        spec=lambda w: P.audit(w.model, w.checkpoint),
     script:
         "../scripts/audit.py"
 
@@ -18,11 +18,11 @@ rule lock:
         audits=lambda w: audits_of(w.model),
     output:
         lock=ensure("<results>/checkpoints/{model}.lock.json", non_empty=True),
-    params:
-        spec=lambda w: P.lock(w.model),
     log:
         "<logs>/lock/{model}.log",
     benchmark:
         "<benchmarks>/lock/{model}.tsv"
+    params:
+        spec=lambda w: P.lock(w.model),
     script:
         "../scripts/lock.py"

@@ -4,14 +4,14 @@ rule bases:
         cache=branch(lambda w: w.method in READ_ROWS, then=early_stores("cache"), otherwise=[]),
     output:
         bases="<results>/bases/{model}/{method}.nc",
-    params:
-        spec=lambda w: P.bases(w.model, w.method),
-    wildcard_constraints:
-        method="|".join(METHODS),
     log:
         "<logs>/bases/{model}/{method}.log",
     benchmark:
         "<benchmarks>/bases/{model}/{method}.tsv"
+    wildcard_constraints:
+        method="|".join(METHODS),
+    params:
+        spec=lambda w: P.bases(w.model, w.method),
     script:
         "../scripts/bases.py"
 
@@ -23,14 +23,14 @@ rule moving:
         cache=lambda w: every_store("cache", w.model) if w.method in READ_ROWS else [],
     output:
         bases="<results>/bases/{model}/{method}-moving.nc",
-    params:
-        spec=lambda w: P.moving(w.model, w.method),
-    wildcard_constraints:
-        method="|".join(study.bases.methods),
     log:
         "<logs>/moving/{model}/{method}.log",
     benchmark:
         "<benchmarks>/moving/{model}/{method}.tsv"
+    wildcard_constraints:
+        method="|".join(study.bases.methods),
+    params:
+        spec=lambda w: P.moving(w.model, w.method),
     script:
         "../scripts/moving.py"
 

@@ -13,22 +13,22 @@ rule capture:
             directory("<results>/moments/{model}/{checkpoint}"),
             directory("<results>/attention/{model}/{checkpoint}"),
         ],
-    params:
-        spec=lambda w: P.capture(w.model, w.checkpoint),
     log:
         "<logs>/capture/{model}/{checkpoint}.log",
     benchmark:
         "<benchmarks>/capture/{model}/{checkpoint}.tsv"
+    params:
+        spec=lambda w: P.capture(w.model, w.checkpoint),
     script:
         "../scripts/capture.py"
 
 
+# A shell command is not a path: Snakemake leaves <results> in it as it stands, so the folder comes through params.
 rule clean_cache:
     """Remove row stores with their manifests; moments stay, and nothing reruns until something needs rows."""
-    params:
-        # A shell command is not a path: Snakemake leaves <results> in it as it stands.
-        cache=f"{study.pathvars.get('results', 'results')}/cache",
     log:
         "<logs>/clean_cache.log",
+    params:
+        cache=f"{study.pathvars.get('results', 'results')}/cache",
     shell:
         "rm -rf {params.cache:q} > {log} 2>&1"

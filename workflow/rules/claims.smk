@@ -11,11 +11,11 @@ rule claims:
             category="Claims",
             labels={"table": "claims"},
         ),
-    params:
-        spec=P.dynamics("claims"),
     log:
         "<logs>/claims.log",
     benchmark:
         "<benchmarks>/claims.tsv"
+    params:
+        spec=P.dynamics("claims"),
     script:
         "../scripts/claims.py"

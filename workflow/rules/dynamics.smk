@@ -11,11 +11,11 @@ rule dynamics:
             category="Tables",
             labels={"table": "dynamics"},
         ),
-    params:
-        spec=P.dynamics("dynamics"),
     log:
         "<logs>/dynamics.log",
     benchmark:
         "<benchmarks>/dynamics.tsv"
+    params:
+        spec=P.dynamics("dynamics"),
     script:
         "../scripts/dynamics.py"

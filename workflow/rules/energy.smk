@@ -5,11 +5,11 @@ rule energy:
         bases=bases_of(METHODS),
     output:
         tables=per_bucket("energy"),
-    params:
-        spec=lambda w: P.analysis("energy", w.model),
     log:
         per_bucket_side("logs", "energy", "log"),
     benchmark:
         per_bucket_side("benchmarks", "energy", "tsv")
+    params:
+        spec=lambda w: P.analysis("energy", w.model),
     script:
         "../scripts/energy.py"

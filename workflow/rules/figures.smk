@@ -20,14 +20,14 @@ rule figures:
             labels={"figure": "{figure}"},
         ),
         csv="<results>/figures/{figure}.csv",
-    params:
-        spec=lambda w: P.figure(w.figure),
-    wildcard_constraints:
-        figure="|".join(FIGURE_TABLES),
     log:
         "<logs>/figures/{figure}.log",
     benchmark:
         "<benchmarks>/figures/{figure}.tsv"
+    wildcard_constraints:
+        figure="|".join(FIGURE_TABLES),
+    params:
+        spec=lambda w: P.figure(w.figure),
     script:
         "../scripts/figures.py"
 

@@ -6,11 +6,11 @@ rule frequency:
     output:
         table="<results>/frequency/{model}/{checkpoint}.parquet",
         points="<results>/frequency_points/{model}/{checkpoint}.parquet",
-    params:
-        spec=P.frequency(),
     log:
         "<logs>/frequency/{model}/{checkpoint}.log",
     benchmark:
         "<benchmarks>/frequency/{model}/{checkpoint}.tsv"
+    params:
+        spec=P.frequency(),
     script:
         "../scripts/frequency.py"

@@ -6,11 +6,11 @@ rule geometry:
         previous=previous_cache,
     output:
         tables=per_bucket("geometry"),
-    params:
-        spec=lambda w: P.analysis("geometry", w.model),
     log:
         per_bucket_side("logs", "geometry", "log"),
     benchmark:
         per_bucket_side("benchmarks", "geometry", "tsv")
+    params:
+        spec=lambda w: P.analysis("geometry", w.model),
     script:
         "../scripts/geometry.py"

@@ -5,11 +5,11 @@ rule isotropy:
         bases=bases_of(study.bases.methods),
     output:
         tables=per_bucket("isotropy"),
-    params:
-        spec=lambda w: P.analysis("isotropy", w.model),
     log:
         per_bucket_side("logs", "isotropy", "log"),
     benchmark:
         per_bucket_side("benchmarks", "isotropy", "tsv")
+    params:
+        spec=lambda w: P.analysis("isotropy", w.model),
     script:
         "../scripts/isotropy.py"

@@ -5,11 +5,11 @@ rule report:
         captions=[ROOT / "workflow" / "report" / f"{figure}.rst" for figure in study.figures.names],
     output:
         "<results>/report.html",
-    params:
-        spec=P.report(),
     log:
         "<logs>/report.log",
     benchmark:
         "<benchmarks>/report.tsv"
+    params:
+        spec=P.report(),
     script:
         "../scripts/report.py"

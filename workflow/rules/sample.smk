@@ -4,11 +4,11 @@ rule sample:
     output:
         manifest=ensure("<results>/sample/{model}.json", non_empty=True),
         folder=directory("<results>/sample/{model}"),
-    params:
-        spec=lambda w: P.sample(w.model),
     log:
         "<logs>/sample/{model}.log",
     benchmark:
         "<benchmarks>/sample/{model}.tsv"
+    params:
+        spec=lambda w: P.sample(w.model),
     script:
         "../scripts/sample.py"

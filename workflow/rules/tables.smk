@@ -10,14 +10,14 @@ rule tables:
             category="Tables",
             labels={"table": "{stage}"},
         ),
-    params:
-        spec=lambda w: P.tables(w.stage),
-    wildcard_constraints:
-        stage="|".join(STAGES + ["audit", "frequency_points"]),
     log:
         "<logs>/tables/{stage}.log",
     benchmark:
         "<benchmarks>/tables/{stage}.tsv"
+    wildcard_constraints:
+        stage="|".join(STAGES + ["audit", "frequency_points"]),
+    params:
+        spec=lambda w: P.tables(w.stage),
     script:
         "../scripts/tables.py"
 

@@ -3,12 +3,12 @@ rule tokenizer:
         documents=lambda w: f"<results>/corpus/{study.corpus_of(w.model)}/documents.parquet",
     output:
         tokenizer="<results>/weights/{model}/tokenizer/tokenizer.json",
-    params:
-        spec=lambda w: P.tokenizer(w.model),
     log:
         "<logs>/tokenizer/{model}.log",
     benchmark:
         "<benchmarks>/tokenizer/{model}.tsv"
+    params:
+        spec=lambda w: P.tokenizer(w.model),
     script:
         "../scripts/tokenizer.py"
 
@@ -20,11 +20,11 @@ rule tokens:
     output:
         manifest=ensure("<results>/tokens/{model}.json", non_empty=True),
         folder=directory("<results>/tokens/{model}"),
-    params:
-        spec=lambda w: P.tokens(w.model),
     log:
         "<logs>/tokens/{model}.log",
     benchmark:
         "<benchmarks>/tokens/{model}.tsv"
+    params:
+        spec=lambda w: P.tokens(w.model),
     script:
         "../scripts/tokens.py"

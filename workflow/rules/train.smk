@@ -5,12 +5,12 @@ rule train:
         tokenizer="<results>/weights/{model}/tokenizer/tokenizer.json",
     output:
         series=ensure("<results>/weights/{model}/series.json", non_empty=True),
-    params:
-        spec=lambda w: P.train(w.model),
-    threads: study.execution.train_threads
     log:
         "<logs>/train/{model}.log",
     benchmark:
         "<benchmarks>/train/{model}.tsv"
+    threads: study.execution.train_threads
+    params:
+        spec=lambda w: P.train(w.model),
     script:
         "../scripts/train.py"

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from isotrace.bases import fit_bases, write_bases
 from isotrace.job import job
-from isotrace.readers import fit_bases, write_bases
 
 with job(snakemake) as spec:
     manifests = [Path(path) for path in snakemake.input.moments]

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from isotrace.analysed import Analysed
 from isotrace.geometry.energy import energy_table
 from isotrace.job import job
-from isotrace.readers import Analysed, read_bucket, read_moments
+from isotrace.readers import read_bucket, read_moments
 from isotrace.results import write_stage
 
 with job(snakemake) as spec:

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from isotrace.analysed import Analysed, read_previous
 from isotrace.geometry.companions import geometry_table
 from isotrace.job import job
-from isotrace.readers import Analysed, read_bucket, read_previous
+from isotrace.readers import read_bucket
 from isotrace.results import write_stage
 
 with job(snakemake) as spec:

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from isotrace.analysed import Analysed
 from isotrace.geometry.ablation import isotropy_table
 from isotrace.job import job
-from isotrace.readers import Analysed, pooled_covariance, read_bucket
+from isotrace.readers import pooled_covariance, read_bucket
 from isotrace.results import write_stage
 
 with job(snakemake) as spec:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from isotrace.bases import moving_basis, write_moving
 from isotrace.job import job
-from isotrace.readers import moving_basis, write_moving
 from isotrace.store import is_tombstone
 
 with job(snakemake) as spec:

@@ -74,7 +74,7 @@ def attend(
     keys, values = key.repeat_interleave(group, dim=1), value.repeat_interleave(group, dim=1)
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     logits = torch.matmul(query, keys.transpose(2, 3)) * scale
-    b, _, length, _ = logits.shape
+    b, length = logits.shape[0], logits.shape[2]
     visible = torch.ones((b, length, length), dtype=torch.bool, device=logits.device)
     if attention_mask is not None:
         mask = attention_mask[..., :length]
@@ -102,7 +102,7 @@ def _implementation(model: Any, name: str) -> Iterator[None]:
 
 
 def attention_sums(
-    model: nn.Module,
+    model: Any,
     inputs: NDArray[np.integer],
     bucket: NDArray[np.integer],
     buckets: tuple[str, ...],

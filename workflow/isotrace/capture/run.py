@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from isotrace.capture.attention import attention_sums
@@ -60,9 +61,9 @@ def _attention(model: nn.Module, passes: Passes, spec: dict[str, Any]) -> list[H
     return attention_sums(model, inputs, buckets, tuple(spec["buckets"]), batch_size=spec["batch_size"])
 
 
-def _buckets(passes: Passes, chosen: np.ndarray) -> np.ndarray:
+def _buckets(passes: Passes, chosen: NDArray[np.intp]) -> NDArray[np.int16]:
     """Bucket of every original id, (p, T); position 0, where a sink often sits, belongs to none."""
-    bucket = passes.bucket_of[passes.originals[chosen]].copy()
+    bucket: NDArray[np.int16] = passes.bucket_of[passes.originals[chosen]].copy()
     bucket[:, 0] = -1
     return bucket
 

@@ -18,7 +18,7 @@ IGNORED = -100
 
 @dataclass(frozen=True)
 class Trace:
-    """One batch: activations and gradients by site (b, T, d) in float32, losses (b, T) in nats, NaN without a target."""
+    """One batch: activations, gradients by site (b, T, d) in float32; losses (b, T) in nats, NaN without a target."""
 
     activations: dict[str, Tensor]
     gradients: dict[str, Tensor]

@@ -43,7 +43,8 @@ def train(
 
     spec: ``architecture``, ``objective``, ``steps``, ``total_steps``, ``batch_size`` (sequences), ``learning_rate``,
     ``warmup_steps``, ``weight_decay``, ``seed``, ``save_every`` (steps between resume states), and for mlm
-    ``mask_rate`` and ``replace``. ids (S, T): training sequences only. ``progress`` receives each step (from 1) and its mean loss.
+    ``mask_rate`` and ``replace``. ids (S, T): training sequences only. ``progress`` receives each step (from 1) and
+    its mean loss.
     Data order, masks and dropout depend on (seed, step): after a kill at any moment a rerun continues from
     ``out/.resume`` and ends in the same bytes, for one thread count and one version of the libraries.
     """

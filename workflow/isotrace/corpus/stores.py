@@ -12,7 +12,7 @@ from isotrace.corpus.buckets import bucket_of_ids
 from isotrace.corpus.sample import IGNORED, Sample, masks, sample
 from isotrace.corpus.tokens import Tokens
 from isotrace.errors import DataError
-from isotrace.store import create, fingerprint, open_store, put
+from isotrace.store import create, digest, fingerprint, open_store, put, read_manifest
 
 ROWS = ("sequence", "draw", "position", "token_id", "target_id", "bucket", "split", "masked")
 
@@ -135,11 +135,5 @@ def read_passes(manifest: Path) -> Passes:
         bucket_of=root["bucket_of"][...],
         counts=root["counts"][...],
         special_ids=tuple(root.attrs["special_ids"]),
-        digest=_sealed_digest(manifest),
+        digest=digest(read_manifest(manifest)["files"]),
     )
-
-
-def _sealed_digest(manifest: Path) -> str:
-    from isotrace.store import digest, read_manifest
-
-    return digest(read_manifest(manifest)["files"])

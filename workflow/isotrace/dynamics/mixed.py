@@ -1,7 +1,6 @@
 """Slope of a quantity over training, and its dependence on the bucket, over many runs.
 
-Laird and Ware 1982, level and slope of a run at random; a singular fit is not a result (our rule), least squares
-stands in.
+Laird and Ware 1982, level and slope random by run; a singular fit is no result (our rule): least squares stands in.
 """
 
 import warnings

@@ -24,4 +24,5 @@ class Basis:
 
     def at(self, site: str, rank: int) -> NDArray[np.float64]:
         """The first ``rank`` components at a site, (d, rank)."""
-        return self.vectors[self.sites.index(site)][:, :rank]
+        basis: NDArray[np.float64] = self.vectors[self.sites.index(site)][:, :rank]
+        return basis

@@ -90,9 +90,9 @@ def energy_table(
 
     Activations are always centred (energy of their variance), gradients as ``spec["centred"]`` says.
     variance[site] (d, d) is the covariance of evaluation activations that the variance-weighted null
-    draws from; a site of one row has none. The ratio is to the exact mean of a Haar null, to the mean of the draws otherwise.
-    energy_lo and energy_hi: percentile bootstrap over sequences. Columns without the keys that are
-    joined later; see ``tables`` for units.
+    draws from; a site of one row has none. The ratio is to the exact mean of a Haar null, to the mean of
+    the draws otherwise. energy_lo and energy_hi: percentile bootstrap over sequences. Columns without the
+    keys that are joined later; see ``tables`` for units.
     """
     unknown = set(spec["null_spaces"]) - {"complement", "ambient", "variance_weighted"}
     if unknown:

@@ -1,0 +1,173 @@
+"""What a change reruns, and what it does not: dry runs and real reruns on copies of the finished smoke study."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Study, kill_group
+
+BELOW_TABLES = {"dynamics", "claims", "report"}
+READS_ROWS = {"attention", "bases", "moving", "energy", "isotropy", "geometry", "frequency", "tables", "figures"}
+ALL_BELOW_CAPTURE = {"capture"} | READS_ROWS | BELOW_TABLES
+
+# The row of config/README.md, a change to a key of it, and every rule that is to run again.
+CHANGES = [
+    ("`bases.ranks`", {"bases.ranks": [3, 4]}, {"energy", "tables", "figures"} | BELOW_TABLES),
+    (
+        "`bases.ranks`",
+        {"bases.ranks": [2, 4, 8]},
+        {"bases", "moving", "energy", "isotropy", "geometry", "tables", "figures"} | BELOW_TABLES,
+    ),
+    ("`energy.*`", {"energy.resamples": 210}, {"energy", "tables", "figures"} | BELOW_TABLES),
+    ("`energy.*`", {"isotropy.draws": 50}, {"isotropy", "tables", "figures"} | BELOW_TABLES),
+    ("`energy.*`", {"frequency.min_types": 10}, {"frequency", "tables", "figures"} | BELOW_TABLES),
+    ("`figures.*`", {"figures.venue": "column"}, {"figures", "report"}),
+    ("`buckets.*`, `sample.*`", {"buckets.number": 3}, {"sample"} | ALL_BELOW_CAPTURE),
+    (
+        "`buckets.*`, `sample.*`",
+        {"sample.rows_per_bucket": {"fit": 100, "eval": 200}},
+        {"sample"} | ALL_BELOW_CAPTURE,
+    ),
+    ("`capture.*`", {"capture.batch_size": 8}, ALL_BELOW_CAPTURE),
+    ("`masking.*`", {"masking.rate": 0.25}, {"sample", "train", "audit", "lock"} | ALL_BELOW_CAPTURE),
+    (
+        "`bases.methods`, `controls`, `kinds`, `pool_*`",
+        {"bases.pool_center": "checkpoint"},
+        {"bases", "moving", "energy", "isotropy", "geometry", "tables", "figures"} | BELOW_TABLES,
+    ),
+    ("`bases.late_fraction`", {"bases.late_fraction": 0.8}, {"tables", "figures"} | BELOW_TABLES),
+    ("`dynamics.*`", {"dynamics.resamples": 600}, BELOW_TABLES),
+    ("`dynamics.*`", {"dynamics.null_space": "ambient"}, {"figures"} | BELOW_TABLES),
+    ("`execution.batch_buckets`", {"execution.batch_buckets": False}, {"report"}),
+]
+
+
+@pytest.mark.parametrize(("row", "edits", "rules"), CHANGES, ids=lambda v: next(iter(v)) if isinstance(v, dict) else "")
+def test_a_key_reruns_what_the_readme_says(smoke, tmp_path, row, edits, rules):
+    table = (ROOT / "config" / "README.md").read_text().partition("## Keys")[0]
+    assert f"| {row} |" in table
+    edited = Study(smoke.repo, tmp_path, smoke.config).changed(edits)
+    planned = Study(smoke.repo, smoke.folder, edited.config).planned()
+    assert set(planned) == rules
+
+
+def test_a_mask_reruns_the_masked_model_only(smoke, tmp_path):
+    edited = Study(smoke.repo, tmp_path, smoke.config).changed({"masking.rate": 0.25})
+    planned = Study(smoke.repo, smoke.folder, edited.config).planned()
+    assert (planned["train"], planned["sample"], planned["capture"]) == (1, 1, 3)
+
+
+def test_a_second_run_has_nothing_to_do(own):
+    began = time.monotonic()
+    assert "Nothing to be done" in own.done()
+    assert time.monotonic() - began < 60
+    assert own.planned() == {}
+
+
+def test_touching_files_and_editing_comments_plans_nothing(own):
+    for path in (own.repo / "workflow").rglob("*.*"):
+        os.utime(path)
+    assert own.planned() == {}
+    for path in (own.repo / "workflow").rglob("*.py"):
+        path.write_text(path.read_text() + "\n# a remark\n")
+    energy = own.repo / "workflow" / "isotrace" / "geometry" / "energy.py"
+    energy.write_text('"""Another opening."""\n' + energy.read_text())
+    assert own.planned() == {}
+
+
+def replace_in(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def test_editing_an_analysis_reruns_it_and_what_is_below(own):
+    energy = own.repo / "workflow" / "isotrace" / "geometry" / "energy.py"
+    energy.write_text(energy.read_text() + "\nUNUSED = 1\n")
+    planned = own.planned()
+    assert set(planned) == {"energy", "tables", "figures"} | BELOW_TABLES
+    assert planned["tables"] == 1
+
+
+def test_another_look_of_one_figure_redraws_only_that_figure(own):
+    module = own.repo / "workflow" / "isotrace" / "figures" / "energy_over_training.py"
+    replace_in(module, "(0, (3, 1.5))", "(0, (1, 1.5))")
+    assert own.planned() == {"figures": 1, "report": 1}
+    before = digests(own.at("figures"))
+    own.done()
+    after = digests(own.at("figures"))
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"energy_over_training.pdf", "energy_over_training.png"}
+
+
+def test_without_the_cache_nothing_is_planned_and_figures_come_from_the_tables(own):
+    own.done("clean_cache")
+    assert not own.at("cache").exists()
+    assert own.at("moments/decoder/step3.json").exists()
+    assert own.planned() == {}
+    before = digests(own.at("figures"))
+    shutil.rmtree(own.at("figures"))
+    assert own.planned() == {"figures": 6, "report": 1}
+    own.done()
+    assert digests(own.at("figures")) == before
+    assert not own.at("cache").exists()
+
+
+def test_buckets_in_one_job_or_a_job_each_give_the_same_bytes(own):
+    each = own.changed({"execution.batch_buckets": False})
+    files = [f"{s}/encoder/step3/{b}.parquet" for s in ("energy", "isotropy", "geometry") for b in ("b0", "b1")]
+    before = {name: own.at(name).read_bytes() for name in files}
+    for name in files:
+        own.at(name).unlink()
+    output = each.done(*(f"results/{name}" for name in files))
+    assert counted_jobs(output) == {"energy": 2, "isotropy": 2, "geometry": 2}
+    assert {name: own.at(name).read_bytes() for name in files} == before
+
+
+def counted_jobs(output: str) -> dict[str, int]:
+    rules = re.findall(r"^(?:local)?rule (\w+):$", output, flags=re.MULTILINE)
+    return {rule: rules.count(rule) for rule in set(rules)}
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir()) if p.is_file()}
+
+
+@pytest.mark.slow
+def test_another_folder_and_number_of_cores_give_the_same_bytes(smoke, fresh):
+    fresh.done(cores=1)
+    assert digests(fresh.at("tables")) == digests(smoke.at("tables"))
+    assert digests(fresh.at("figures")) == digests(smoke.at("figures"))
+    assert fresh.at("report.html").read_bytes() == smoke.at("report.html").read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["moments", "cache"])
+def test_a_killed_capture_leaves_no_store_and_is_made_up_for(smoke, own, moment):
+    """Killed while it writes: what is there has no manifest; the next run gives what an undisturbed one gave."""
+    for kind in ("cache", "moments", "attention"):
+        own.at(f"{kind}/decoder/step3.json").unlink()
+        shutil.rmtree(own.at(f"{kind}/decoder/step3"))
+    process = subprocess.Popen(
+        own.command("results/cache/decoder/step3.json"),
+        cwd=own.repo,
+        env=own.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    folder = own.at(f"{moment}/decoder/step3")
+    while not any(folder.glob("store.zarr.*.part/b0")):
+        assert process.poll() is None
+        time.sleep(0.001)
+    kill_group(process)
+    assert not own.at("cache/decoder/step3.json").exists()
+    own.done("--unlock")
+    own.done("--rerun-incomplete")
+    assert digests(own.at("tables")) == digests(smoke.at("tables"))
+    assert not list(own.at("").rglob("*.part"))
