@@ -8,7 +8,7 @@ rule dynamics:
         csv=report(
             "<results>/tables/dynamics.csv",
             caption="../report/table.rst",
-            category="Tables",
+            category="Tests",
             labels={"table": "dynamics"},
         ),
     log:

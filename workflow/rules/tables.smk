@@ -4,12 +4,7 @@ rule tables:
         results=lambda w: [] if w.stage == "audit" else results_of(w.stage),
     output:
         parquet="<results>/tables/{stage}.parquet",
-        csv=report(
-            "<results>/tables/{stage}.csv",
-            caption="../report/table.rst",
-            category="Tables",
-            labels={"table": "{stage}"},
-        ),
+        csv="<results>/tables/{stage}.csv",
     log:
         "<logs>/tables/{stage}.log",
     benchmark:
