@@ -1,4 +1,4 @@
-"""Times of the numeric core on one core, against the bare matrix product that any such analysis needs; run by make bench."""
+"""Times of the numeric core on one core beside the bare matrix product that any such analysis needs (make bench)."""
 
 import sys
 import time

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from isotrace import tables
 from isotrace.errors import DataError
 from isotrace.gather import audit_table, gather, join_keys, lock_status, stage_table, without_duplicates
+from isotrace.results import write_stage
 from isotrace.schema import SCHEMAS, columns
 
 LOCK = {
@@ -173,8 +174,8 @@ def test_stage_table_joins_files_and_says_why_one_is_empty(tmp_path):
         {"id": "step70", "step": 70, "status": "broken", "reason": "truncated weights"},
     ]}  # fmt: skip
     paths = [tmp_path / "geometry" / "m" / c / "b0.parquet" for c in ("step70", "step0")]
-    tables.write_stage(paths[0], None, "geometry")
-    tables.write_stage(paths[1], geometry().drop(columns="layer"), "geometry")
+    write_stage(paths[0], None, "geometry")
+    write_stage(paths[1], geometry().drop(columns="layer"), "geometry", ["embed", "block.0"])
     table = stage_table("geometry", paths, [lock], study="s", seeds={"m": 1}, early=0.3, late=0.7)
     assert list(table["reason"]) == ["", "truncated weights"]
     assert list(table["bucket"]) == ["b0", "b0"]

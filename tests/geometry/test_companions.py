@@ -18,6 +18,7 @@ SPEC = {
     "seed": 0,
     "metrics": sorted(METRICS),
     "rank": 2,
+    "method": "pca",
     "max_rows_dimension": 200,
     "groups": 10,
     "confidence": 0.95,

@@ -17,7 +17,7 @@ from isotrace.geometry.bases import Basis
 from isotrace.geometry.fits import fit_sites, leave_one_out
 from isotrace.geometry.moments import Moments
 from isotrace.readers import read_bucket, read_moments, sites_of
-from isotrace.store import is_tombstone, open_store
+from isotrace.store import is_tombstone, open_store, read_manifest
 
 READ_ROWS = ("semi_nmf",)
 """Methods that need rows and not only moments."""
@@ -29,11 +29,11 @@ def fit_bases(
     manifests: Sequence[Path], caches: Sequence[Path], spec: dict[str, Any]
 ) -> tuple[Basis, dict[str, Basis], dict[str, Any]]:
     """The fixed basis of the early checkpoints, those that leave one out, and what the file says of them."""
-    sealed = [m for m in manifests if not is_tombstone(m)]
+    sealed = _distinct(manifests)
     ids = [m.stem for m in sealed]
     if len(ids) < 2:
         raise DataError(
-            f"only {len(ids)} early checkpoint(s) of {spec['early']} can be read; a basis needs two: "
+            f"only {len(ids)} early checkpoint(s) of {spec['early']} differ and can be read; a basis needs two: "
             f"raise bases.early_fraction or mend the broken ones (see the audit table)"
         )
     by_site = fit_moments(sealed, spec["buckets"])
@@ -49,6 +49,16 @@ def fit_bases(
         "pool_scale": spec["pool_scale"],
     }
     return fixed, left_out, attributes
+
+
+def _distinct(manifests: Sequence[Path]) -> list[Path]:
+    """The stores of checkpoints that hold something, copies of the same weights counted once."""
+    by_weights: dict[str, Path] = {}
+    for manifest in manifests:
+        content = read_manifest(manifest)
+        if content["status"] == "ok":
+            by_weights.setdefault(content["attributes"]["tensors_digest"], manifest)
+    return list(by_weights.values())
 
 
 def moving_basis(manifest: Path, cache: Path | None, method: str, spec: dict[str, Any]) -> Basis:

@@ -62,12 +62,13 @@ def _results(study: Study) -> Path:
 
 def _headline(options: argparse.Namespace) -> int:
     from isotrace.headline import headline
-    from isotrace.results import read_tables
+    from isotrace.results import read_locks, read_tables
 
     study = read(options.configfile)
     results = _results(study)
     paths = [results / "tables" / f"{name}.parquet" for name in ("energy", "isotropy", "geometry", "claims")]
-    lines = headline(read_tables(map(str, paths)), rank=study.dynamics.rank, method=study.dynamics.method)
+    locks = read_locks(str(results / "checkpoints" / f"{model}.lock.json") for model in study.models)
+    lines = headline(read_tables(map(str, paths), locks), rank=study.dynamics.rank, method=study.dynamics.method)
     print("\n".join(lines))
     print(f"tables: {results}/tables   figures: {results}/figures   all on one page: {results}/report.html")
     return 0

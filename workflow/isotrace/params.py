@@ -6,9 +6,10 @@ Snakemake compares params by their repr, so nothing here but str, int, float, bo
 from pathlib import Path
 from typing import Any
 
+from isotrace.corpus.shape import CONTEXT
 from isotrace.digest import code_digest
 from isotrace.settings.base import Block
-from isotrace.settings.inputs import Local, Training
+from isotrace.settings.inputs import Training
 from isotrace.study import Study
 
 ROOT = Path(__file__).parents[2]
@@ -51,14 +52,15 @@ class Params:
 
     def tokens(self, model: str) -> dict[str, Any]:
         s = self.study
-        return spec(s, "tokens", seed=s.seed, model=model, **plain(s.tokens), **self._shape(model))
+        return spec(s, "tokens", seed=s.seed, shape=self._shape(model), **plain(s.tokens))
 
     def _shape(self, model: str) -> dict[str, Any]:
-        """Architecture of a trained model, the folder to read it from otherwise."""
+        """What tokens need of a model to be trained; of a stored one it is read from its config."""
         source = self.study.models[model].source
-        if isinstance(source, Local):
-            return {"folder": self.study.series[model].found[-1].path}
-        return {"architecture": source.architecture | {"vocab_size": source.vocabulary}}
+        if not isinstance(source, Training):
+            return {}
+        known = {k: v for k, v in source.architecture.items() if k in CONTEXT}
+        return {"vocab_size": source.vocabulary, **known}
 
     def sample(self, model: str) -> dict[str, Any]:
         s, m = self.study, self.study.models[model]
@@ -93,7 +95,6 @@ class Params:
             within=f"checkpoint-{found.step}" if isinstance(m.source, Training) else "",
             tokens_seen=tokens,
             objective=m.objective,
-            max_rank=max(s.bases.ranks),
         )
 
     def lock(self, model: str) -> dict[str, Any]:
@@ -144,7 +145,7 @@ class Params:
         if stage == "energy":
             slices["ranks"] = s.bases.ranks
         if stage == "geometry":
-            slices["rank"] = s.dynamics.rank
+            slices |= {"rank": s.dynamics.rank, "method": s.dynamics.method}
         kinds = [k for k in s.bases.kinds if stage != "geometry" or k == "fixed"]
         return spec(
             s,
@@ -187,14 +188,27 @@ class Params:
     def figure(self, figure: str) -> dict[str, Any]:
         s = self.study
         drawn = code_digest(SCRIPTS.parent / "isotrace" / "figures" / f"{figure}.py")
-        options = {
-            "rank": s.dynamics.rank,
-            "method": s.dynamics.method,
-            "null_space": s.dynamics.null_space,
-            "venue": s.figures.venue,
-            "confidence": s.energy.confidence,
+        read = {"rank": s.dynamics.rank, "method": s.dynamics.method, "null_space": s.dynamics.null_space}
+        options: dict[str, dict[str, Any]] = {
+            "energy_over_training": {**read, "confidence": s.energy.confidence},
+            "early_late": {
+                **read,
+                "confidence": s.energy.confidence,
+                "early_fraction": s.bases.early_fraction,
+                "late_fraction": s.bases.late_fraction,
+            },
+            "isotropy_ablation": {
+                **read,
+                "confidence": s.isotropy.confidence,
+                "estimator": "corrected" if "corrected" in s.isotropy.estimators else s.isotropy.estimators[0],
+                "convention": s.isotropy.conventions[0],
+                "outliers": s.isotropy.outliers[0],
+            },
+            "cosine_over_training": {"confidence": s.geometry.confidence},
+            "frequency_geometry": {"confidence": s.frequency.confidence},
         }
-        return spec(s, "figures", figure=figure, drawn=drawn, options=options)
+        chosen = {"venue": s.figures.venue, **options.get(figure, {})}
+        return spec(s, "figures", figure=figure, drawn=drawn, options=chosen)
 
     def report(self) -> dict[str, Any]:
         s = self.study

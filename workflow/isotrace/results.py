@@ -40,7 +40,8 @@ def read_locks(paths: Iterable[str]) -> list[dict[str, Any]]:
 def read_tables(paths: Iterable[str], locks: Iterable[dict[str, Any]] = ()) -> dict[str, pd.DataFrame]:
     """Tables by name; with locks, without the rows of checkpoints that copy another."""
     known = list(locks)
-    return {Path(path).stem: without_duplicates(tables.read(path), known) for path in paths}
+    frames = {Path(path).stem: tables.read(path) for path in paths}
+    return {name: without_duplicates(f, known) if "step" in f and name != "audit" else f for name, f in frames.items()}
 
 
 def read_declared(path: str) -> dict[str, Any]:

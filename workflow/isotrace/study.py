@@ -3,6 +3,7 @@
 Imported by the Snakefile on every cluster job, so nothing heavier than pydantic and yaml comes in here.
 """
 
+import json
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import yaml
 from pydantic import ValidationError, model_validator
 
 from isotrace.checkpoints.local import Found, discover
+from isotrace.corpus.shape import CONTEXT
 from isotrace.errors import ConfigError
 from isotrace.settings import analysis, inputs
 from isotrace.settings.base import Block, Slug, key
@@ -45,6 +47,9 @@ class Study(Block):
             raise ValueError(f"isotropy.ranks: {missing} not among bases.ranks {self.bases.ranks}")
         if self.dynamics.rank not in self.bases.ranks or self.dynamics.rank not in self.isotropy.ranks:
             raise ValueError(f"dynamics.rank: {self.dynamics.rank} must be in bases.ranks and isotropy.ranks")
+        for block in ("energy", "isotropy"):
+            if self.dynamics.null_space not in getattr(self, block).null_spaces:
+                raise ValueError(f"dynamics.null_space: {self.dynamics.null_space} must be in {block}.null_spaces")
         if self.dynamics.method not in self.bases.methods:
             raise ValueError(f"dynamics.method: {self.dynamics.method} must be in bases.methods {self.bases.methods}")
         return self
@@ -84,6 +89,11 @@ class Series(Block):
     def at(self, checkpoint: str) -> Found:
         return next(f for f in self.found if f.id == checkpoint)
 
+    @property
+    def reference(self) -> str:
+        """The first folder with a config: its tokenizer and shape are the series', whatever is added later."""
+        return next((f.path for f in self.found if (Path(f.path) / "config.json").is_file()), self.found[0].path)
+
     def early(self, fraction: float) -> list[str]:
         """Ids with progress = step / total_steps up to ``fraction``."""
         return [f.id for f in self.found if f.step / self.total_steps <= fraction]
@@ -113,13 +123,19 @@ def read(path: str | Path) -> Study:
 
 def _one_line(error: ValidationError) -> str:
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"] if part not in ("train", "local")) or "config"
+    where = ".".join(_path(first["loc"])) or "config"
     value = "" if isinstance(first.get("input"), dict) else f" (got {first.get('input')!r})"
     what = first["msg"].removeprefix("Value error, ").replace("\n", " ")
     if first["type"] == "extra_forbidden":
         what, value = "unknown key; config/README.md lists the allowed ones", ""
     more = f"; {error.error_count() - 1} more" if error.error_count() > 1 else ""
     return f"{where}: {what}{value}{more}"
+
+
+def _path(location: tuple[int | str, ...]) -> list[str]:
+    """The key's path as the user wrote it: the kind of a source is no part of it."""
+    parts = [str(part) for part in location]
+    return [part for i, part in enumerate(parts) if i == 0 or parts[i - 1] != "source" or i != 3]
 
 
 def _check_model(name: str, model: inputs.Model, study: Study) -> None:
@@ -129,9 +145,11 @@ def _check_model(name: str, model: inputs.Model, study: Study) -> None:
         raise ConfigError(f"{where}.corpus: name one of {sorted(study.corpora)}")
     if study.corpus_of(name) not in study.corpora:
         raise ConfigError(f"{where}.corpus: {model.corpus!r} is not among corpora {sorted(study.corpora)}")
+    series = study.series[name]
     if isinstance(model.source, inputs.Training):
         _check_architecture(f"{where}.source.architecture", model.source.architecture, study)
-    series = study.series[name]
+    else:
+        _check_architecture(f"{series.reference}/config.json", _architecture(Path(series.reference)), study)
     early = series.early(study.bases.early_fraction)
     if len(early) < 2:
         raise ConfigError(
@@ -141,11 +159,20 @@ def _check_model(name: str, model: inputs.Model, study: Study) -> None:
         )
 
 
+def _architecture(folder: Path) -> dict[str, Any]:
+    """The config of a checkpoint, as far as it can be read; what is broken there is the audit's to say."""
+    try:
+        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def _check_architecture(where: str, architecture: dict[str, Any], study: Study) -> None:
     width = next((architecture[k] for k in ("hidden_size", "n_embd", "d_model") if k in architecture), None)
     if width is not None and 2 * max(study.bases.ranks) > width:
         raise ConfigError(f"bases.ranks: {max(study.bases.ranks)} is above half the width {width} of {where}")
-    context = next((architecture[k] for k in ("max_position_embeddings", "n_positions") if k in architecture), None)
+    context = next((architecture[k] for k in CONTEXT if k in architecture), None)
     if context is not None and study.tokens.sequence_length > context:
         raise ConfigError(
             f"tokens.sequence_length: {study.tokens.sequence_length} is above the context {context} of {where}"
@@ -160,6 +187,8 @@ def _series(name: str, model: inputs.Model, study: Study) -> Series:
         found = tuple(discover(model.source.path))
         if not found:
             raise ConfigError(f"models.{name}.source.path: no folder matches {model.source.path!r}")
+        if not any((Path(f.path) / "config.json").is_file() for f in found):
+            raise ConfigError(f"models.{name}.source.path: no folder of {model.source.path!r} has a config.json")
     last = max(f.step for f in found)
     total = model.total_steps or last
     if total < last or total < 1:

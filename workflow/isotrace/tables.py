@@ -137,20 +137,6 @@ def write(path: str | Path, frame: pd.DataFrame, stage: str, *, scope: Scope = "
     os.replace(temporary, target)
 
 
-def write_stage(path: str | Path, frame: pd.DataFrame | None, stage: str) -> None:
-    """Write one checkpoint's result of a stage; None for a checkpoint that cannot be analysed: a table without rows.
-
-    ``layer`` is added from ``site`` where the stage did not give it: its rows reach the last block, so that the
-    depth of ``final_norm`` is known.
-    """
-    names = [c.name for c in columns(stage, scope="checkpoint")]
-    if frame is None:
-        frame = pd.DataFrame({name: [] for name in names})
-    elif "layer" in names and "layer" not in frame:
-        frame = with_layers(frame, list(frame["site"].unique()))
-    write(path, frame, stage, scope="checkpoint")
-
-
 def write_csv(path: str | Path, frame: pd.DataFrame, stage: str, *, scope: Scope = "study") -> None:
     """Finish the frame and write it as CSV: shortest decimals that read back exactly, missing numbers as NaN."""
     target = Path(path)

@@ -1,4 +1,4 @@
-rule audit:
+rule audit_checkpoint:
     input:
         weights=weights_of,
     output:

@@ -35,7 +35,7 @@ rule moving:
         "../scripts/moving.py"
 
 
-rule moving_all:
+rule moving_bases:
     """The gathered moving bases, where the config asks for them."""
     input:
         [

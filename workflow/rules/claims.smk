@@ -1,7 +1,7 @@
 rule claims:
     input:
         tables=expand("<results>/tables/{stage}.parquet", stage=STAGES),
-        locks=[f"<results>/checkpoints/{model}.lock.json" for model in study.models],
+        locks=LOCKS,
         declared=CLAIMS,
     output:
         parquet="<results>/tables/claims.parquet",

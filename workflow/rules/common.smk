@@ -16,6 +16,7 @@ P = Params(study)
 TRAINED = [name for name, model in study.models.items() if isinstance(model.source, Training)]
 METHODS = study.bases.methods + study.bases.controls
 CLAIMS = study.dynamics.claims if Path(study.dynamics.claims).is_file() else ROOT / study.dynamics.claims
+LOCKS = [f"<results>/checkpoints/{model}.lock.json" for model in study.models]
 ANALYSES = ["energy", "isotropy", "geometry"]
 READ_ROWS = ["semi_nmf"]
 STAGES = ANALYSES + ["frequency", "attention"]
@@ -59,11 +60,16 @@ def results_of(stage):
 
 
 def tokenizer_of(wildcards):
-    """The folder of the tokenizer: trained here, named in the config, or the last checkpoint's own."""
+    """The tokenizer: trained here, named in the config, or that of the series' first whole checkpoint."""
     source = study.models[wildcards.model].source
     if wildcards.model in TRAINED:
         return f"<results>/weights/{wildcards.model}/tokenizer/tokenizer.json"
-    return f"{source.tokenizer or study.series[wildcards.model].found[-1].path}/tokenizer.json"
+    return f"{source.tokenizer or study.series[wildcards.model].reference}/tokenizer_config.json"
+
+
+def shape_of(wildcards):
+    """The config that says how many embedding rows and positions a stored model has; a trained one's is ours."""
+    return [] if wildcards.model in TRAINED else f"{study.series[wildcards.model].reference}/config.json"
 
 
 def weights_of(wildcards):
@@ -71,7 +77,9 @@ def weights_of(wildcards):
     if wildcards.model in TRAINED:
         return f"<results>/weights/{wildcards.model}/series.json"
     folder = Path(study.series[wildcards.model].at(wildcards.checkpoint).path)
-    found = [p for pattern in ("config.json", "*.safetensors", "*.bin") for p in sorted(folder.glob(pattern))]
+    found = [
+        p for pattern in ("config.json", "*.safetensors", "pytorch_model*.bin") for p in sorted(folder.glob(pattern))
+    ]
     return [str(path) for path in found] or str(folder)
 
 

@@ -8,9 +8,10 @@ FIGURE_TABLES = {
 }
 
 
-rule figures:
+rule figure:
     input:
         tables=lambda w: expand("<results>/tables/{stage}.parquet", stage=FIGURE_TABLES[w.figure]),
+        locks=LOCKS,
     output:
         pdf="<results>/figures/{figure}.pdf",
         png=report(
@@ -32,7 +33,7 @@ rule figures:
         "../scripts/figures.py"
 
 
-rule figures_all:
+rule figures:
     """Every figure of the config."""
     input:
         expand("<results>/figures/{figure}.pdf", figure=study.figures.names),

@@ -1,6 +1,6 @@
-rule tables:
+rule table:
     input:
-        locks=[f"<results>/checkpoints/{model}.lock.json" for model in study.models],
+        locks=LOCKS,
         results=lambda w: [] if w.stage == "audit" else results_of(w.stage),
     output:
         parquet="<results>/tables/{stage}.parquet",
@@ -17,14 +17,14 @@ rule tables:
         "../scripts/tables.py"
 
 
-rule tables_all:
+rule tables:
     """Every table."""
     input:
         expand("<results>/tables/{stage}.parquet", stage=STAGES + ["audit", "dynamics", "claims"]),
 
 
-rule audit_all:
+rule audit:
     """The audit of every model, as locks and a table."""
     input:
-        [f"<results>/checkpoints/{model}.lock.json" for model in study.models],
+        LOCKS,
         "<results>/tables/audit.parquet",

@@ -17,6 +17,7 @@ rule tokens:
     input:
         documents=lambda w: f"<results>/corpus/{study.corpus_of(w.model)}/documents.parquet",
         tokenizer=tokenizer_of,
+        shape=shape_of,
     output:
         manifest=ensure("<results>/tokens/{model}.json", non_empty=True),
         folder=directory("<results>/tokens/{model}"),

@@ -3,8 +3,9 @@
 from isotrace.figures.registry import find
 from isotrace.figures.style import save
 from isotrace.job import job
-from isotrace.results import read_tables
+from isotrace.results import read_locks, read_tables
 
 with job(snakemake) as spec:
-    figure, drawn = find(spec["figure"])(read_tables(snakemake.input.tables), spec["options"])
+    tables = read_tables(snakemake.input.tables, read_locks(snakemake.input.locks))
+    figure, drawn = find(spec["figure"])(tables, spec["options"])
     save(figure, drawn, pdf=snakemake.output.pdf, png=snakemake.output.png, csv=snakemake.output.csv)

@@ -7,10 +7,10 @@ import yaml
 from isotrace.headline import headline
 from isotrace.job import job
 from isotrace.report import caption, page
-from isotrace.results import read_tables
+from isotrace.results import read_locks, read_tables
 
 with job(snakemake) as spec:
-    tables = read_tables(snakemake.input.tables)
+    tables = read_tables(snakemake.input.tables, read_locks(snakemake.input.locks))
     pairs = zip(snakemake.input.figures, snakemake.input.captions, strict=True)
     text = page(
         study=spec["study"],

@@ -11,6 +11,7 @@ from isotrace.job import job
 
 with job(snakemake) as spec:
     tokenizer = load_tokenizer(Path(snakemake.input.tokenizer).parent)
-    tokens = tokenize(read_texts(Path(snakemake.input.documents)), tokenizer, with_shape(spec))
+    shaped = with_shape(spec, next(map(Path, snakemake.input.shape), None))
+    tokens = tokenize(read_texts(Path(snakemake.input.documents)), tokenizer, shaped)
     attributes = {"mask_token_id": tokenizer.mask_token_id, "tokenizer_size": len(tokenizer)}
     write_tokens(Path(snakemake.output.manifest), tokens, spec, attributes)

@@ -64,12 +64,15 @@ def attend(
     value: Tensor,
     attention_mask: Tensor | None,
     scaling: float | None = None,
-    **_: Any,
+    **others: Any,
 ) -> tuple[Tensor, Tensor]:
     """Softmax attention as the eager path computes it, telling the reader what it saw.
 
     query (b, H, T, d_h); key, value (b, K, T, d_h); attention_mask (b, 1, T, T) added to the logits.
     """
+    unread = [name for name in ("softcap", "s_aux") if others.get(name) is not None]
+    if unread:
+        raise DataError(f"{type(module).__name__}: attention is not available, {unread[0]} would be left out")
     group = query.shape[1] // key.shape[1]
     keys, values = key.repeat_interleave(group, dim=1), value.repeat_interleave(group, dim=1)
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling

@@ -4,6 +4,7 @@ Loading again for attention, or once a bucket, would only repeat the work.
 """
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +63,10 @@ def _attention(model: nn.Module, passes: Passes, spec: dict[str, Any]) -> list[H
 
 
 def _buckets(passes: Passes, chosen: NDArray[np.intp]) -> NDArray[np.int16]:
-    """Bucket of every original id, (p, T); position 0, where a sink often sits, belongs to none."""
+    """Bucket of every original id, (p, T); position 0 belongs to none where the sample leaves it out."""
     bucket: NDArray[np.int16] = passes.bucket_of[passes.originals[chosen]].copy()
-    bucket[:, 0] = -1
+    if passes.exclude_first:
+        bucket[:, 0] = -1
     return bucket
 
 
@@ -72,6 +74,7 @@ def _ready(model: nn.Module, spec: dict[str, Any]) -> nn.Module:
     """On the device asked for, with the thread count of the config, and no key-value cache."""
     torch.set_num_threads(spec["threads"])
     keep_freed_memory()
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS refuses to be deterministic
     torch.use_deterministic_algorithms(True)
     device = spec["device"]
     if device == "auto":

@@ -142,12 +142,3 @@ def _project(name: str, flat: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
         padded[: part.size] = part * signs
         total += padded.reshape(-1, SKETCH_SIZE).sum(axis=0)
     return total
-
-
-def require_rank(audit: dict[str, Any], rank: int) -> None:
-    """DataError when a sound checkpoint is too narrow for the ranks of the config."""
-    if audit["status"] == "ok" and audit["width"] and 2 * rank > audit["width"]:
-        raise DataError(
-            f"{audit['source']['path']}: bases.ranks goes to {rank}, above half the model's width {audit['width']}; "
-            f"lower bases.ranks (and isotropy.ranks, dynamics.rank)"
-        )

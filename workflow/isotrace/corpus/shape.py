@@ -6,20 +6,22 @@ from typing import Any
 
 from isotrace.errors import DataError
 
-_CONTEXT = ("max_position_embeddings", "n_positions", "max_seq_len")
+CONTEXT = ("max_position_embeddings", "n_positions", "max_seq_len")
+"""Fields of a model's config that limit the length of its input."""
+
 UNLIMITED = 2**31 - 1
 
 
-def with_shape(spec: dict[str, Any]) -> dict[str, Any]:
+def with_shape(spec: dict[str, Any], config_path: Path | None) -> dict[str, Any]:
     """The spec of ``tokenize`` with ``embedding_rows`` and ``context`` (a model without a limit has a large one).
 
-    ``architecture`` is the config of a model to be trained, ``folder`` a checkpoint to read it from.
+    ``shape`` in the spec describes a model to be trained; a stored one is read from its config.json.
     """
-    config = spec["architecture"] if "architecture" in spec else _read(Path(spec["folder"]) / "config.json")
+    config = spec["shape"] if config_path is None else _read(config_path)
     config = config.get("text_config", config)
     if "vocab_size" not in config:
-        raise DataError(f"{spec.get('folder', 'architecture')}: no vocab_size in the model's config")
-    context = next((config[name] for name in _CONTEXT if config.get(name)), UNLIMITED)
+        raise DataError(f"{config_path}: no vocab_size in the model's config")
+    context = next((config[name] for name in CONTEXT if config.get(name)), UNLIMITED)
     return spec | {"embedding_rows": config["vocab_size"], "context": context}
 
 

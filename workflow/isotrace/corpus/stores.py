@@ -35,6 +35,7 @@ class Passes:
     bucket_of: NDArray[np.int16]
     counts: NDArray[np.int64]
     special_ids: tuple[int, ...]
+    exclude_first: bool
     digest: str
 
 
@@ -75,7 +76,11 @@ def write_sample(manifest: Path, tokens_manifest: Path, spec: Mapping[str, Any])
         drawn |= _masking(spec["masking"], root.attrs)
     chosen = sample(tokens, bucket_of, drawn)
     passes = _passes(tokens, chosen, drawn)
-    attributes = {"special_ids": list(tokens.special_ids), "tokenizer_digest": tokens.tokenizer_digest}
+    attributes = {
+        "special_ids": list(tokens.special_ids),
+        "tokenizer_digest": tokens.tokenizer_digest,
+        "exclude_first": wanted["exclude_first"],
+    }
     with create(manifest, attributes, fingerprint(spec)) as store:
         for name in ROWS:
             put(store, name, getattr(chosen, name), ("row",))
@@ -135,5 +140,6 @@ def read_passes(manifest: Path) -> Passes:
         bucket_of=root["bucket_of"][...],
         counts=root["counts"][...],
         special_ids=tuple(root.attrs["special_ids"]),
+        exclude_first=bool(root.attrs["exclude_first"]),
         digest=digest(read_manifest(manifest)["files"]),
     )

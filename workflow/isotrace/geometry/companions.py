@@ -28,7 +28,7 @@ def geometry_table(
 ) -> pd.DataFrame:
     """One row a site x quantity x metric of ``spec["metrics"]``: value, interval, reason.
 
-    spec: seed, metrics, rank, max_rows_dimension, groups, confidence, min_rows. ``loss`` belongs to no
+    spec: seed, metrics, rank, method, max_rows_dimension, groups, confidence, min_rows. ``loss`` belongs to no
     site and is given once, at the last; ``displacement_in_tangent`` only with ``previous``, the same
     bucket one checkpoint earlier. A NaN, interval included, has its reason.
     """
@@ -44,7 +44,7 @@ def geometry_table(
             if quantity == "activation" and site == bucket.sites[-1]:
                 clouds["loss"] = _losses(bucket, base)
             if quantity == "activation" and previous is not None:
-                clouds["displacement"] = _displacements(bucket, previous, site, bases, base)
+                clouds["displacement"] = _displacements(bucket, previous, site, bases, spec["method"], base)
             found = _measured(clouds, quantity, spec)
             rows += [{"site": site, "bucket": bucket.name, "quantity": quantity, **row} for row in found]
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -100,17 +100,19 @@ def _losses(bucket: Bucket, base: Cloud) -> Cloud:
     return replace(base, values=loss[target, None], sequence=bucket.sequence[target])
 
 
-def _displacements(bucket: Bucket, previous: Bucket, site: str, bases: Sequence[Basis], base: Cloud) -> Cloud:
-    """h(c+1) - h(c) (n, d) of the rows that both checkpoints hold, with the fixed PCA tangent at the site."""
+def _displacements(
+    bucket: Bucket, previous: Bucket, site: str, bases: Sequence[Basis], method: str, base: Cloud
+) -> Cloud:
+    """h(c+1) - h(c) (n, d) of the rows that both checkpoints hold, with the fixed tangent of ``method`` at the site."""
     here, there = _common_rows(bucket, previous)
-    fixed = next((b for b in bases if (b.kind, b.method) == ("fixed", "pca") and site in b.sites), None)
+    fixed = next((b for b in bases if (b.kind, b.method) == ("fixed", method) and site in b.sites), None)
     usable = fixed is not None and base.rank <= fixed.vectors.shape[2]
     vectors = fixed.at(site, base.rank) if fixed is not None and usable else None
     if vectors is not None and np.isnan(vectors).any():
         vectors = None
     after, before = bucket.activations[bucket.sites.index(site)], previous.activations[previous.sites.index(site)]
     moved = np.asarray(after[here], np.float64) - np.asarray(before[there], np.float64)
-    missing = f"no fixed pca basis of rank {base.rank} at this site"
+    missing = f"no fixed {method} basis of rank {base.rank} at this site"
     return replace(base, values=moved, sequence=bucket.sequence[here], tangent=vectors, tangent_missing=missing)
 
 

@@ -1,0 +1,136 @@
+"""Mistakes of the user's end in one line and exit code 1 before any capture; a broken checkpoint ends in its reason."""
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+from conftest import Study
+
+Refused = Callable[[CompletedProcess[str]], str]
+LOCAL = {"models.decoder.source": {"kind": "local"}, "dynamics.resamples": 50}
+
+
+@pytest.mark.parametrize(
+    ("edits", "said"),
+    [
+        ({"energy.draw": 5}, "energy.draw: unknown key"),
+        ({"tokens.sequence_length": "long"}, "tokens.sequence_length: Input should be a valid integer"),
+        ({"bases.early_fraction": 0.25}, "bases.early_fraction: 0.25 leaves 1 early checkpoint(s) of decoder"),
+        ({"bases.ranks": [4, 20]}, "bases.ranks: 20 is above half the width 32"),
+        ({"tokens.sequence_length": 128}, "tokens.sequence_length: 128 is above the context 64"),
+        ({"models.decoder.corpus": "books"}, "models.decoder.corpus: 'books' is not among corpora ['wiki']"),
+        (
+            {"models.decoder.source": {"kind": "local", "path": "none/checkpoint-{step}"}},
+            "models.decoder.source.path: no folder matches 'none/checkpoint-{step}'",
+        ),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
+)
+def test_a_mistake_in_the_config_is_told_while_parsing(fresh: Study, refused: Refused, edits, said):
+    result = fresh.changed(edits).snakemake()
+    assert refused(result).startswith(f"isotrace: error: {said}")
+    assert "Job stats" not in result.stdout
+
+
+def corpus_of(study: Study, paths: list[str], source: str = "files") -> Study:
+    return study.changed({"corpora.wiki": {"source": source, "paths": paths}})
+
+
+def test_a_corpus_that_cannot_be_read_is_named(fresh: Study, refused: Refused):
+    (fresh.folder / "dump.xml.bz2").write_bytes(b"BZh9 this is no dump")
+    line = refused(corpus_of(fresh, ["dump.xml.bz2"], "mediawiki").snakemake())
+    assert "dump.xml.bz2" in line
+
+
+@pytest.mark.parametrize("content", [b"", b"too short"], ids=["empty", "only short documents"])
+def test_an_empty_corpus_is_named(fresh: Study, refused: Refused, content: bytes):
+    with gzip.open(fresh.folder / "text.txt.gz", "wb") as stream:
+        stream.write(content)
+    line = refused(corpus_of(fresh, ["*.txt.gz"]).snakemake())
+    assert "text.txt.gz" in line
+
+
+def test_a_bucket_without_a_token_is_named(own: Study, refused: Refused):
+    line = refused(own.changed({"buckets": {"kind": "count", "edges": [1e9]}}).snakemake(cores=1))
+    assert "bucket b0" in line
+
+
+@pytest.fixture
+def local(fresh: Study, smoke: Study) -> Study:
+    """The decoder's trained checkpoints as a user's own series: nothing else is there yet."""
+    runs = fresh.folder / "runs"
+    shutil.copytree(smoke.at("weights/decoder"), runs, ignore=shutil.ignore_patterns(".resume", "tokenizer"))
+    source = {"kind": "local", "path": "runs/checkpoint-{step}"}
+    edited = fresh.changed({"models.decoder.source": source, "figures.names": ["energy_over_training"]})
+    raw = json.loads(json.dumps(yaml_of(edited)))
+    del raw["models"]["encoder"]
+    return edited.written(raw)
+
+
+def yaml_of(study: Study) -> dict:
+    import yaml
+
+    return yaml.safe_load(study.config.read_text())
+
+
+def test_a_folder_series_without_any_weights_is_refused(local: Study, refused: Refused):
+    for file in local.folder.glob("runs/*/model.safetensors"):
+        file.unlink()
+    line = refused(local.snakemake())
+    assert "weights" in line
+
+
+def test_a_rank_above_half_the_width_of_a_users_own_model(local: Study, refused: Refused):
+    wide = local.changed({"bases.ranks": [4, 20]})
+    line = refused(wide.snakemake())
+    assert "runs/checkpoint-" in line
+    assert "above half the model's width 32" in line
+
+
+def test_a_sequence_longer_than_the_context_of_a_users_own_model(local: Study, refused: Refused):
+    line = refused(local.changed({"tokens.sequence_length": 128}).snakemake())
+    assert "context" in line
+    assert "64" in line
+
+
+def test_a_broken_checkpoint_stops_nothing_and_a_copy_counts_once(local: Study, smoke: Study):
+    """Step 12 is truncated and step 11 a copy of step 10: the tables say so, the others give what they gave before."""
+    for step in (11, 12):
+        shutil.copytree(local.folder / "runs/checkpoint-10", local.folder / f"runs/checkpoint-{step}")
+    broken = local.folder / "runs/checkpoint-12/model.safetensors"
+    broken.write_bytes(broken.read_bytes()[:-5000])
+    (local.folder / "runs/tmp-checkpoint-13").mkdir()
+    local.done()
+    lock = {c["id"]: c for c in json.loads(local.at("checkpoints/decoder.lock.json").read_text())["checkpoints"]}
+    assert {name: entry["status"] for name, entry in lock.items()} == {
+        "step0": "ok",
+        "step3": "ok",
+        "step10": "ok",
+        "step11": "duplicate",
+        "step12": "broken",
+    }
+    audit = local.table("audit")
+    assert list(audit["checkpoint"]) == ["step11", "step12"]
+    assert list(audit["finding"]) == ["duplicate", "broken"]
+    assert json.loads(local.at("cache/decoder/step12.json").read_text())["status"] == "tombstone"
+    for name in ("energy", "isotropy", "geometry", "frequency", "attention"):
+        table = local.table(name)
+        tombstones = table[table["checkpoint"] == "step12"]
+        assert len(tombstones) == (2 if name in ("energy", "isotropy", "geometry") else 1)
+        assert (tombstones["reason"] == lock["step12"]["reason"]).all()
+    assert Path(local.at("report.html")).exists()
+    assert local.planned() == {}
+    same_as_trained(local, smoke)
+
+
+def same_as_trained(local: Study, smoke: Study) -> None:
+    """A local series is analysed as the one that the workflow trained: same ids, same rows, same weights."""
+    for checkpoint in ("step0", "step10"):
+        stores = [s.at(f"cache/decoder/{checkpoint}.json") for s in (local, smoke)]
+        files = [json.loads(store.read_text())["files"] for store in stores]
+        arrays = [{n: f for n, f in found.items() if "/c/" in n} for found in files]
+        assert arrays[0] == arrays[1]
