@@ -131,3 +131,22 @@ def test_same_input_same_table():
     tables = {"energy": energy(bump(12)), "attention": attention(lambda head: 0.1 * head)}
     first, second = (claims_table(tables, DECLARED, SPEC) for _ in range(2))
     assert first.equals(second)
+
+
+def buried(frame, step):
+    """The frame with one checkpoint's rows replaced by a row that only says why there are none."""
+    kept, lost = frame[frame["step"] != step], frame[frame["step"] == step]
+    stone = lost.drop_duplicates("bucket").copy()
+    for name in ("site", "quantity", "basis", "method", "null_space"):
+        stone[name] = ""
+    stone[["energy", "energy_lo", "energy_hi", "enrichment", "ratio", "layer", "rank"]] = np.nan
+    return pd.concat([kept, stone.assign(reason="truncated weights")], ignore_index=True)
+
+
+def test_a_broken_checkpoint_is_not_passed_over():
+    frame = energy(lambda *_: np.log(20))
+    assert verdict("enrichment_everywhere_late", {"energy": frame})["verdict"] == "supported"
+    row = verdict("enrichment_everywhere_late", {"energy": buried(frame, 90)})
+    assert row["verdict"] == "undecided"
+    assert "could overturn" in row["note"]
+    assert verdict("decoder_peak_fixed", {"energy": buried(frame, 90)})["verdict"] == "supported"

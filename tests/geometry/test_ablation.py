@@ -251,3 +251,13 @@ def test_nan_always_has_a_reason_and_same_input_gives_same_bytes() -> None:
 def test_unknown_names_are_config_errors(key: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=rf"isotropy\.{key}"):
         table(bucket(), **{key: value})
+
+
+def test_pooled_says_nothing_once_outliers_are_dropped() -> None:
+    """The covariance over all buckets still holds the row that was dropped here."""
+    frame = table(bucket(outlier=1e4))
+    pooled = frame[(frame["c0"] == "pooled") & (frame["outliers"] == "dropped")]
+    with_outlier = pooled["reason"] == "C0 over all buckets holds the outliers"
+    assert with_outlier.any()
+    assert pooled.loc[with_outlier, "score"].isna().all()
+    assert frame.loc[(frame["c0"] == "pooled") & (frame["outliers"] == "kept"), "score"].notna().all()

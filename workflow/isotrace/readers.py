@@ -71,11 +71,14 @@ def pooled_covariance(root: zarr.Group, buckets: Sequence[str]) -> dict[tuple[st
 
 
 def read_contextual(root: zarr.Group, buckets: Sequence[str]) -> dict[str, Rows]:
-    """Evaluation activations of all buckets together, by site."""
+    """Evaluation activations of all buckets together, by site; where the model saw the token, not a mask."""
     parts = [read_bucket(root, bucket, "eval") for bucket in buckets]
-    sequence, token_id = (np.concatenate([getattr(p, k) for p in parts]) for k in ("sequence", "token_id"))
+    seen = [~p.masked for p in parts]
+    sequence, token_id = (
+        np.concatenate([getattr(p, k)[s] for p, s in zip(parts, seen, strict=True)]) for k in ("sequence", "token_id")
+    )
     return {
-        site: Rows(np.concatenate([p.activations[i] for p in parts]), sequence, token_id)
+        site: Rows(np.concatenate([p.activations[i, s] for p, s in zip(parts, seen, strict=True)]), sequence, token_id)
         for i, site in enumerate(parts[0].sites)
     }
 

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError, model_validator
 
+from isotrace.checkpoints.load import weight_files
 from isotrace.checkpoints.local import Found, discover
 from isotrace.corpus.shape import CONTEXT
 from isotrace.errors import ConfigError
@@ -150,6 +151,11 @@ def _check_model(name: str, model: inputs.Model, study: Study) -> None:
         _check_architecture(f"{where}.source.architecture", model.source.architecture, study)
     else:
         _check_architecture(f"{series.reference}/config.json", _architecture(Path(series.reference)), study)
+        if not any(weight_files(Path(found.path)) for found in series.found):
+            raise ConfigError(
+                f"{where}.source.path: none of the {len(series.found)} folders that match {model.source.path!r} holds "
+                f"weights (*.safetensors or pytorch_model*.bin)"
+            )
     early = series.early(study.bases.early_fraction)
     if len(early) < 2:
         raise ConfigError(

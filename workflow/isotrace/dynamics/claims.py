@@ -14,7 +14,7 @@ from isotrace.dynamics.cells import Resampling, compare, reduce, select
 from isotrace.dynamics.contrasts import MIN_RUNS, across_runs
 from isotrace.dynamics.declared import Claim, Reduction, Side
 from isotrace.dynamics.declared import claims as parse
-from isotrace.dynamics.measures import MEASURES, Tables, cells
+from isotrace.dynamics.measures import MEASURES, Tables, cells, missing_cells
 from isotrace.dynamics.multiplicity import benjamini_hochberg
 from isotrace.dynamics.table import defaults
 from isotrace.schema import columns
@@ -44,6 +44,8 @@ def aggregate(claim: Claim) -> str:
 
 def _side(claim: Claim, side: Side, tables: Tables, spec: Mapping[str, Any], how: Resampling) -> pd.DataFrame:
     found = cells(claim.measure, tables, side.where, defaults(spec))
+    lost = missing_cells(claim.measure, tables, found)
+    found = pd.concat([found, lost], ignore_index=True) if len(lost) else found
     objective = found["model"].map(spec["objectives"])
     for by, values in side.models.items():
         found = found[(found["model"] if by == "name" else objective.loc[found.index]).isin(list(values))]
@@ -146,6 +148,14 @@ def _pooled(claim: Claim, found: pd.DataFrame, spec: Mapping[str, Any]) -> dict[
     return {**_row(claim, f"{_names(claim)} ({result.n} runs)", pooled, notes), "p_adjusted": result.p_value}
 
 
+def _conditional(claim: Claim) -> str:
+    """What a claim's interval is conditional on."""
+    steps = [kind for kind, _ in (*claim.left.reduce, *(claim.right.reduce if claim.right else ()), *claim.then)]
+    if "bootstrap_mean" in steps:
+        return "interval over attention heads, which share one run and its sequences; no p-value"
+    return "conditional on these runs and sequences; no p-value"
+
+
 def claims_table(tables: Tables, declared: Mapping[str, Any], spec: Mapping[str, Any]) -> pd.DataFrame:
     """Every declared claim with its estimate, interval and verdict, columns of the table ``claims``.
 
@@ -166,7 +176,7 @@ def claims_table(tables: Tables, declared: Mapping[str, Any], spec: Mapping[str,
                     claim,
                     model,
                     {str(k): v for k, v in values.items()},
-                    ["conditional on these runs and sequences; no p-value"],
+                    [_conditional(claim)],
                 )
             )
         pooled = _pooled(claim, found, spec) if "model" in found and len(found) >= MIN_RUNS else None

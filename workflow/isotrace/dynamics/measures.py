@@ -95,6 +95,29 @@ MEASURES: dict[str, Measure] = {
 }
 
 
+RUN = ("study", "model", "seed", "checkpoint", "step", "progress", "phase")
+
+
+def missing_cells(name: str, tables: Tables, found: pd.DataFrame) -> pd.DataFrame:
+    """A cell without a value at each place of ``found`` for every checkpoint (or bucket of it) that has no results.
+
+    A broken checkpoint has one row that names no place; a claim about every checkpoint must not pass it over.
+    """
+    measure = MEASURES[name]
+    if measure.table not in tables or found.empty:
+        return found.iloc[:0]
+    frame = tables[measure.table]
+    place = next(key for key in ("site", "query_bucket") if key in frame)
+    known = [c for c in RUN if c in found]
+    same = ["model", *(["bucket"] if "bucket" in found else [])]
+    dead = frame[frame[place] == ""][list(dict.fromkeys([*known, *same]))].drop_duplicates()
+    places = found.drop(columns=[c for c in known if c != "model"]).drop_duplicates(
+        [c for c in measure.keys if (c in found and c not in RUN) or c == "model"]
+    )
+    lost = dead.merge(places, on=same, how="inner").assign(estimate=np.nan, lo=np.nan, hi=np.nan)
+    return lost[found.columns]
+
+
 def cells(
     name: str, tables: Tables, where: Mapping[str, tuple[object, ...]], defaults: Mapping[str, object]
 ) -> pd.DataFrame:

@@ -55,11 +55,19 @@ def isotropy_table(
                 same = whole and bool(keep.all())
                 kept = found if rule == "kept" else found.select(keep)
                 made = whole if same else _site(kept, site, bases, spec, c0)
+                made = made if same or rule == "kept" else [_without_pooled(row) for row in made]
                 whole = whole or made
                 rows += [{"site": site, "quantity": quantity, **row, "outliers": rule} for row in made]
     frame = pd.DataFrame(rows)
     frame.insert(1, "bucket", bucket.name)
     return frame
+
+
+def _without_pooled(row: dict[str, Any]) -> dict[str, Any]:
+    """Nothing for ``pooled`` once outliers are dropped: the covariance over all buckets still holds them."""
+    if row["c0"] != "pooled" or row["reason"]:
+        return row
+    return {**row, **dict.fromkeys(NO_SCORE, np.nan), "n_nulls": 0, "reason": "C0 over all buckets holds the outliers"}
 
 
 def inliers(rows: Rows, threshold: float) -> NDArray[np.bool_]:

@@ -215,7 +215,7 @@ def _null_columns(
         "null_sd_exact": null.sd,
         "ratio": np.nan if empty else energy / mean,
         "z": np.nan if flat else (energy - mean) / sd,
-        "p_value": p_value(null.draws, energy),
+        "p_value": np.nan if flat and not empty else p_value(null.draws, energy),
         "n_nulls": draws,
         "reason": reason,
     }
