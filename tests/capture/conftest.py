@@ -1,5 +1,6 @@
 """Tiny models with random weights of five families, and token ids for them; dropout stands in their configs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,3 +94,9 @@ def causal(request: pytest.FixtureRequest) -> Case:
 @pytest.fixture(params=MASKED)
 def masked(request: pytest.FixtureRequest) -> Case:
     return make(request.param)
+
+
+@pytest.fixture
+def make_case() -> Callable[[str], Case]:
+    """A case by the name of its family."""
+    return make

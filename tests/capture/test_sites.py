@@ -1,5 +1,7 @@
 """Sites are the modules they are named for, in order of depth; what does not exist is said."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from torch import nn
@@ -50,7 +52,7 @@ def test_all_sites_of_a_shallow_model_and_a_spread_of_a_deep_one():
     assert len(kept) == 8
     depth = [int(name.removeprefix("block.")) for name in kept[1:-1]]
     assert depth == sorted(depth)
-    assert max(b - a for a, b in zip(depth, depth[1:], strict=False)) <= 6
+    assert max(b - a for a, b in pairwise(depth)) <= 6
 
 
 def test_wanted_sites_come_in_order_of_depth():

@@ -5,112 +5,15 @@ It runs in a copy of the repository, so that a test may touch and edit modules w
 
 import fcntl
 import os
-import re
 import shutil
-import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
 import pytest
-import yaml
-
-ROOT = Path(__file__).parents[2]
-SHIPPED = ("Snakefile", "workflow", "config", "profiles")
-EDITED = "edited.yaml"
-
-
-@dataclass(frozen=True)
-class Study:
-    """A working folder in which Snakemake runs ``config`` of the repository at ``repo``."""
-
-    repo: Path
-    folder: Path
-    config: Path
-
-    def command(self, *arguments: str, cores: int = 2) -> list[str]:
-        where = ["--snakefile", str(self.repo / "Snakefile"), "--directory", str(self.folder)]
-        known = [*where, "--configfile", str(self.config), "--cores", str(cores)]
-        return [sys.executable, "-m", "snakemake", *known, *arguments]
-
-    def environment(self) -> dict[str, str]:
-        return os.environ | {"PYTHONPATH": str(self.repo / "workflow")}
-
-    def snakemake(self, *arguments: str, cores: int = 2) -> subprocess.CompletedProcess[str]:
-        """Run to the end; stdout and stderr come back together in ``stdout``."""
-        return subprocess.run(
-            self.command(*arguments, cores=cores),
-            cwd=self.repo,
-            env=self.environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
-    def done(self, *arguments: str, cores: int = 2) -> str:
-        """Run to the end, successfully; the output."""
-        result = self.snakemake(*arguments, cores=cores)
-        assert result.returncode == 0, result.stdout
-        return result.stdout
-
-    def planned(self, *arguments: str) -> dict[str, int]:
-        """How many jobs of each rule a dry run plans; empty where nothing is to be done."""
-        return counted(self.done("--dry-run", *arguments))
-
-    def changed(self, edits: dict[str, Any]) -> "Study":
-        """The same study under a config edited at dotted keys, written beside its results."""
-        raw = yaml.safe_load(self.config.read_text())
-        for path, value in edits.items():
-            *parents, last = path.split(".")
-            block = raw
-            for name in parents:
-                block = block.setdefault(name, {})
-            block[last] = value
-        return self.written(raw)
-
-    def written(self, raw: dict[str, Any]) -> "Study":
-        self.folder.mkdir(parents=True, exist_ok=True)
-        file = self.folder / EDITED
-        file.write_text(yaml.safe_dump(raw, sort_keys=False))
-        return replace(self, config=file)
-
-    def at(self, path: str) -> Path:
-        return self.folder / "results" / path
-
-    def table(self, name: str) -> pd.DataFrame:
-        return pd.read_parquet(self.at(f"tables/{name}.parquet"))
-
-
-def counted(output: str) -> dict[str, int]:
-    """The first table of job counts in Snakemake's output, without its targets that run nothing."""
-    lines = iter(output.splitlines())
-    for line in lines:
-        if line.strip() == "Job stats:":
-            break
-    found = {}
-    for line in lines:
-        if match := re.match(r"([a-z_]+) +(\d+)$", line):
-            found[match[1]] = int(match[2])
-        elif not line.strip():
-            break
-    return {rule: n for rule, n in found.items() if rule not in ("default", "all", "total")}
-
-
-def copy_repository(to: Path) -> Path:
-    """What is shipped to a user, without results and tests."""
-    for name in SHIPPED:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, to / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-        else:
-            to.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, to / name)
-    return to
+from running import Study, copy_repository
 
 
 @contextmanager
@@ -176,9 +79,3 @@ def refused() -> Callable[[subprocess.CompletedProcess[str]], str]:
         return lines.pop()
 
     return line
-
-
-def kill_group(process: "subprocess.Popen[Any]") -> None:
-    """SIGKILL to a process started in a session of its own and to all its children."""
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()

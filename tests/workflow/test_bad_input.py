@@ -9,7 +9,7 @@ from subprocess import CompletedProcess
 import pandas as pd
 import pytest
 import yaml
-from conftest import Study
+from running import Study
 
 Refused = Callable[[CompletedProcess[str]], str]
 
@@ -79,12 +79,12 @@ def test_a_folder_series_without_any_weights_is_refused(local: Study, refused: R
 
 def test_a_rank_above_half_the_width_of_a_users_own_model(local: Study, refused: Refused):
     line = refused(local.changed({"bases.ranks": [4, 20]}).snakemake())
-    assert "bases.ranks: 20 is above half the width 32 of runs/checkpoint-10" in line
+    assert "bases.ranks: 20 is above half the width 32 of runs/checkpoint-0" in line
 
 
 def test_a_sequence_longer_than_the_context_of_a_users_own_model(local: Study, refused: Refused):
     line = refused(local.changed({"tokens.sequence_length": 128}).snakemake())
-    assert "tokens.sequence_length: 128 is above the context 64 of runs/checkpoint-10" in line
+    assert "tokens.sequence_length: 128 is above the context 64 of runs/checkpoint-0" in line
 
 
 def test_a_broken_checkpoint_stops_nothing_and_a_copy_counts_once(local: Study, smoke: Study):

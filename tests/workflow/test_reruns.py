@@ -10,11 +10,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Study, kill_group
+from running import ROOT, Study, kill_group
 
 BELOW_TABLES = {"dynamics", "claims", "report"}
-READS_ROWS = {"attention", "bases", "moving", "energy", "isotropy", "geometry", "frequency", "tables", "figures"}
-ENERGY = {"energy", "tables", "figures"} | BELOW_TABLES
+READS_ROWS = {"attention", "bases", "moving", "energy", "isotropy", "geometry", "frequency", "table", "figure"}
+ENERGY = {"energy", "table", "figure"} | BELOW_TABLES
 ALL_BELOW_CAPTURE = {"capture"} | READS_ROWS | BELOW_TABLES
 
 # A change, what config/README.md says of its key, and every rule that is to run again.
@@ -22,21 +22,21 @@ CHANGES = [
     ({"bases.ranks": [3, 4]}, "energy", ENERGY),
     ({"bases.ranks": [2, 4, 8]}, "a new largest rank", {"bases", "moving", "isotropy", "geometry"} | ENERGY),
     ({"energy.resamples": 210}, "energy", ENERGY),
-    ({"isotropy.draws": 50}, "that analysis", {"isotropy", "tables", "figures"} | BELOW_TABLES),
-    ({"frequency.min_types": 10}, "that analysis", {"frequency", "tables", "figures"} | BELOW_TABLES),
-    ({"figures.venue": "column"}, "figures", {"figures", "report"}),
+    ({"isotropy.draws": 50}, "that analysis", {"isotropy", "table", "figure"} | BELOW_TABLES),
+    ({"frequency.min_types": 10}, "that analysis", {"frequency", "table", "figure"} | BELOW_TABLES),
+    ({"figures.venue": "column"}, "figures", {"figure", "report"}),
     ({"buckets.number": 3}, "sample, and so capture", {"sample"} | ALL_BELOW_CAPTURE),
     ({"sample.rows_per_bucket": {"fit": 100, "eval": 200}}, "sample, and so capture", {"sample"} | ALL_BELOW_CAPTURE),
     ({"capture.batch_size": 8}, "capture", ALL_BELOW_CAPTURE),
-    ({"masking.rate": 0.25}, "sample and", {"sample", "train", "audit", "lock"} | ALL_BELOW_CAPTURE),
+    ({"masking.rate": 0.25}, "sample and", {"sample", "train", "audit_checkpoint", "lock"} | ALL_BELOW_CAPTURE),
     (
         {"bases.pool_center": "checkpoint"},
         "bases, energy, isotropy, geometry",
-        {"bases", "moving", "energy", "isotropy", "geometry", "tables", "figures"} | BELOW_TABLES,
+        {"bases", "moving", "energy", "isotropy", "geometry", "table", "figure"} | BELOW_TABLES,
     ),
-    ({"bases.late_fraction": 0.8}, "all tables", {"tables", "figures"} | BELOW_TABLES),
+    ({"bases.late_fraction": 0.8}, "all tables", {"table", "figure"} | BELOW_TABLES),
     ({"dynamics.resamples": 600}, "dynamics and claims", BELOW_TABLES),
-    ({"dynamics.null_space": "ambient"}, "`null_space` also all figures", {"figures"} | BELOW_TABLES),
+    ({"geometry.groups": 10}, "that analysis", {"geometry", "table", "figure"} | BELOW_TABLES),
     ({"execution.batch_buckets": False}, "nothing that is done", {"report"}),
 ]
 
@@ -95,13 +95,13 @@ def test_editing_an_analysis_reruns_it_and_what_is_below(own):
     energy.write_text(energy.read_text() + "\nUNUSED = 1\n")
     planned = own.planned()
     assert set(planned) == ENERGY
-    assert planned["tables"] == 1
+    assert planned["table"] == 1
 
 
 def test_another_look_of_one_figure_redraws_only_that_figure(own):
     module = own.repo / "workflow" / "isotrace" / "figures" / "energy_over_training.py"
     replace_in(module, "(0, (3, 1.5))", "(0, (1, 1.5))")
-    assert own.planned() == {"figures": 1, "report": 1}
+    assert own.planned() == {"figure": 1, "report": 1}
     before = digests(own.at("figures"))
     own.done()
     after = digests(own.at("figures"))
@@ -116,7 +116,7 @@ def test_without_the_cache_nothing_is_planned_and_figures_come_from_the_tables(o
     assert own.planned() == {}
     before = digests(own.at("figures"))
     shutil.rmtree(own.at("figures"))
-    assert own.planned() == {"figures": 6, "report": 1}
+    assert own.planned() == {"figure": 6, "report": 1}
     own.done()
     assert digests(own.at("figures")) == before
     assert not own.at("cache").exists()

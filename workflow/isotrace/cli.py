@@ -36,6 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     headline.set_defaults(command=_headline)
     verify = commands.add_parser("verify", help="compare sealed stores with their manifests")
     verify.add_argument("paths", nargs="*", type=Path, default=[Path("results")], help="manifests or folders of them")
+    verify.add_argument("--configfile", type=Path, help="also say which stores another config or code has made")
     verify.set_defaults(command=_verify)
     return parser
 
@@ -75,11 +76,14 @@ def _headline(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from isotrace.store import differences, manifests_below, read_manifest
+    from isotrace.store import manifests_below
+    from isotrace.verify import findings
 
+    study = None if options.configfile is None else read(options.configfile)
+    results = Path("results") if study is None else _results(study)
     manifests = sorted({m for path in options.paths for m in manifests_below(path)})
     with ThreadPoolExecutor() as pool:
-        found = list(pool.map(lambda m: differences(m, read_manifest(m)), manifests))
+        found = list(pool.map(lambda m: findings(m, study, results), manifests))
     for manifest, wrong in zip(manifests, found, strict=True):
         for line in wrong:
             print(f"{manifest.with_suffix('')}: {line}")

@@ -11,7 +11,8 @@ from isotrace.job import job
 
 with job(snakemake) as spec:
     tokenizer = load_tokenizer(Path(snakemake.input.tokenizer).parent)
-    shaped = with_shape(spec, next(map(Path, snakemake.input.shape), None))
+    shape = snakemake.input.shape  # a path, or nothing for a model that is trained here
+    shaped = with_shape(spec, Path(shape) if shape else None)
     tokens = tokenize(read_texts(Path(snakemake.input.documents)), tokenizer, shaped)
     attributes = {"mask_token_id": tokenizer.mask_token_id, "tokenizer_size": len(tokenizer)}
     write_tokens(Path(snakemake.output.manifest), tokens, spec, attributes)

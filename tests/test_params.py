@@ -1,0 +1,130 @@
+"""Params of rules: plain, sorted, the same in every process, and only what the rule reads."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from configs import ROOT, smoke
+from isotrace.params import SCRIPTS, Params, plain
+from isotrace.study import load
+
+CALLS = {
+    "corpus": ("wiki",),
+    "tokenizer": ("decoder",),
+    "tokens": ("decoder",),
+    "sample": ("encoder",),
+    "train": ("encoder",),
+    "audit": ("decoder", "step3"),
+    "lock": ("decoder",),
+    "capture": ("decoder", "step3"),
+    "bases": ("decoder", "pca"),
+    "moving": ("decoder", "pca"),
+    "energy": ("decoder",),
+    "isotropy": ("decoder",),
+    "geometry": ("decoder",),
+    "frequency": (),
+    "attention": (),
+    "tables": ("energy",),
+    "dynamics": ("dynamics",),
+    "claims": ("claims",),
+    "figure": ("early_late",),
+    "report": (),
+}
+ANALYSES = ("energy", "isotropy", "geometry")
+
+
+def params_of(raw):
+    """What every rule gets, by rule."""
+    params = Params(load(raw))
+    found = {}
+    for rule, given_ in CALLS.items():
+        arguments = (rule, *given_) if rule in ANALYSES else given_
+        method = "analysis" if rule in ANALYSES else "dynamics" if rule == "claims" else rule
+        found[rule] = getattr(params, method)(*arguments)
+    return found
+
+
+def changed(edits):
+    """The rules whose params differ after a change of the config."""
+    before, after = params_of(smoke()), params_of(smoke(edits))
+    return {rule for rule in before if before[rule] != after[rule]}
+
+
+def assert_plain(value):
+    assert type(value) in (str, int, float, bool, list, dict, type(None))
+    if isinstance(value, dict):
+        assert list(value) == sorted(value)
+        assert all(type(key) is str for key in value)
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        assert_plain(inner)
+
+
+@pytest.mark.parametrize("rule", CALLS)
+def test_params_are_plain_and_sorted(rule):
+    found = params_of(smoke())[rule]
+    assert_plain({k: v for k, v in sorted(found.items())})
+    assert {"code", "threads"} <= set(found)
+    assert json.loads(json.dumps(found)) == found
+
+
+@pytest.mark.parametrize("rule", CALLS)
+def test_params_hold_no_path_of_this_machine(rule):
+    text = repr(params_of(smoke())[rule])
+    assert str(ROOT) not in text
+    assert os.uname().nodename not in text or len(os.uname().nodename) < 4
+
+
+PRINT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from test_params import params_of, smoke
+print(repr(params_of(smoke())))
+"""
+
+
+def test_params_are_the_same_in_every_process():
+    def printed(seed):
+        command = [sys.executable, "-W", "ignore", "-c", PRINT, str(ROOT / "tests")]
+        environment = os.environ | {"PYTHONHASHSEED": seed}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+    assert printed("0") == printed("4711") == repr(params_of(smoke())) + "\n"
+
+
+def test_a_key_reaches_the_rules_that_read_it_and_no_other():
+    assert changed({"energy.resamples": 210}) == {"energy", "report"}
+    assert changed({"isotropy.draws": 98}) == {"isotropy", "report"}
+    assert changed({"frequency.occurrences": 9}) == {"frequency", "report"}
+    assert changed({"figures.venue": "column"}) == {"figure", "report"}
+    assert changed({"dynamics.resamples": 600}) == {"dynamics", "claims", "report"}
+    assert changed({"corpora.wiki.max_documents": 11}) == {"corpus", "report"}
+    assert changed({"models.encoder.source.learning_rate": 0.002}) == {"train", "report"}
+    assert changed({"sample.exclude_first": False}) == {"sample", "report"}
+    assert changed({"capture.batch_size": 8}) == {"capture", "report"}
+    assert changed({"execution.batch_buckets": False}) == {"report"}
+    assert changed({"execution.train_threads": 2}) == {"train", "report"}
+    assert changed({"bases.late_fraction": 0.8}) == {"tables", "dynamics", "claims", "figure", "report"}
+    assert changed({"pathvars": {"results": "elsewhere"}}) <= {"report"}
+    assert changed({"execution.numeric_threads": 2}) == set(CALLS) - {"train"}
+
+
+def test_every_script_is_digested_in_some_rules_params():
+    codes = {found["code"] for found in params_of(smoke()).values()}
+    assert len(codes) == len(list(SCRIPTS.glob("*.py")))
+
+
+@given(st.dictionaries(st.text(max_size=4), st.integers() | st.lists(st.integers(), max_size=3), max_size=6))
+def test_the_order_of_keys_is_forgotten(mapping):
+    backwards = dict(reversed(mapping.items()))
+    assert repr(plain(mapping)) == repr(plain(backwards))
+
+
+@pytest.mark.parametrize("value", [{1, 2}, ROOT, object(), b"x"])
+def test_values_that_snakemake_would_drop_or_reorder_are_refused(value):
+    with pytest.raises(TypeError, match="plain values only"):
+        plain({"a": [value]})
