@@ -12,7 +12,11 @@ from isotrace.job import job, progress
 
 @pytest.fixture
 def snakemake(tmp_path):
-    return SimpleNamespace(params=SimpleNamespace(spec={"threads": 1, "seed": 3}), log=[tmp_path / "logs" / "x.log"])
+    return SimpleNamespace(
+        params=SimpleNamespace(spec={"threads": 1, "seed": 3}),
+        log=[tmp_path / "logs" / "x.log"],
+        output=[tmp_path / "out" / "x"],
+    )
 
 
 def log_of(snakemake):
@@ -50,7 +54,7 @@ def test_a_full_disk_is_named(snakemake, capsys):
         stream.write(b"x")
     assert caught.value.code == 1
     err = capsys.readouterr().err
-    assert err.startswith("isotrace: error: the results folder: No space left on device; free space or choose another")
+    assert f"{snakemake.log[0].parents[1]}: No space left on device; free space or choose another folder" in err
     assert err.count("\n") == 1
 
 

@@ -108,11 +108,16 @@ BLOCKS = [
     value=values,
 )
 def test_no_value_whatever_gets_past_without_a_line(key, value):
+    assert "\n" not in line_of(smoke({key: value}))
+
+
+def line_of(raw):
+    """What a config is refused with; nothing for one that is accepted. Anything but a `ConfigError` is an error."""
     try:
-        load(smoke({key: value}))
+        load(raw)
     except ConfigError as error:
-        assert str(error)
-        assert "\n" not in str(error)
+        return str(error)
+    return ""
 
 
 @pytest.mark.parametrize("name", ["demo", "smoke"])
@@ -144,7 +149,7 @@ def test_a_file_that_is_no_mapping_is_one_line(tmp_path, content):
     with pytest.raises(ConfigError, match=r"mine.yaml: ") as caught:
         read(file)
     assert "\n" not in str(caught.value)
-    with pytest.raises(ConfigError, match="none.yaml"):
+    with pytest.raises(ConfigError, match=r"none\.yaml"):
         read(tmp_path / "none.yaml")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from isotrace.errors import IsotraceError
+from isotrace.errors import DataError, IsotraceError
 from isotrace.study import Study, read
 
 
@@ -68,8 +68,14 @@ def _headline(options: argparse.Namespace) -> int:
     study = read(options.configfile)
     results = _results(study)
     paths = [results / "tables" / f"{name}.parquet" for name in ("energy", "isotropy", "geometry", "claims")]
-    locks = read_locks(str(results / "checkpoints" / f"{model}.lock.json") for model in study.models)
-    lines = headline(read_tables(map(str, paths), locks), rank=study.dynamics.rank, method=study.dynamics.method)
+    locks = [results / "checkpoints" / f"{model}.lock.json" for model in study.models]
+    for path in (*paths, *locks):
+        if not path.is_file():
+            raise DataError(
+                f"{path}: not there; finish the study first: isotrace run --configfile {options.configfile}"
+            )
+    tables = read_tables(map(str, paths), read_locks(map(str, locks)))
+    lines = headline(tables, rank=study.dynamics.rank, method=study.dynamics.method)
     print("\n".join(lines))
     print(f"tables: {results}/tables   figures: {results}/figures   all on one page: {results}/report.html")
     return 0

@@ -1,6 +1,8 @@
 """One job of the workflow: threads as the config says, a log file, and one line for a mistake of the user's."""
 
 import errno
+import os
+import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -10,7 +12,10 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from isotrace.errors import DataError, IsotraceError
+from isotrace.errors import IsotraceError
+
+FULL = 2**18
+"""Bytes free below which a disk counts as full."""
 
 
 @contextmanager
@@ -29,20 +34,24 @@ def job(snakemake: Any) -> Iterator[dict[str, Any]]:
                 yield spec
         except IsotraceError as error:
             _stop(stream, str(error))
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT):
-                _report_bug(stream)
-            _stop(stream, str(disk_error(error)))
-        except Exception:
-            _report_bug(stream)
+        except Exception as error:
+            problem = disk_problem(error, Path(str(snakemake.output[0])))
+            _stop(stream, problem) if problem else _report_bug(stream)
 
 
-def disk_error(error: OSError) -> DataError:
-    """A full or read-only disk, as one line."""
-    where = error.filename or "the results folder"
-    return DataError(
-        f"{where}: {error.strerror}; free space or choose another folder with pathvars.results, then rerun"
-    )
+def disk_problem(error: Exception, output: Path) -> str:
+    """A full or read-only disk as one line, empty for any other error.
+
+    Libraries hide the cause (torch says "unexpected pos", shutil collects errors), so the disk itself is asked too.
+    """
+    folder = next(p for p in output.absolute().parents if p.exists())
+    where, what = folder, ""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT):
+        where, what = Path(error.filename or folder), error.strerror or ""
+    elif shutil.disk_usage(folder).free < FULL:
+        what = os.strerror(errno.ENOSPC)
+    advice = "free space or choose another folder with pathvars.results, then rerun"
+    return f"{where}: {what}; {advice}" if what else ""
 
 
 @contextmanager

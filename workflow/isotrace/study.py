@@ -124,13 +124,13 @@ def read(path: str | Path) -> Study:
 
 def _one_line(error: ValidationError) -> str:
     first = error.errors()[0]
-    where = ".".join(_path(first["loc"])) or "config"
+    where = ".".join(_path(first["loc"]))
     value = "" if isinstance(first.get("input"), dict) else f" (got {first.get('input')!r})"
     what = first["msg"].removeprefix("Value error, ").replace("\n", " ")
     if first["type"] == "extra_forbidden":
         what, value = "unknown key; config/README.md lists the allowed ones", ""
     more = f"; {error.error_count() - 1} more" if error.error_count() > 1 else ""
-    return f"{where}: {what}{value}{more}"
+    return f"{where}: {what}{value}{more}" if where else f"{what}{more}"
 
 
 def _path(location: tuple[int | str, ...]) -> list[str]:
