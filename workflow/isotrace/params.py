@@ -13,6 +13,7 @@ from isotrace.settings.inputs import Training
 from isotrace.study import Study
 
 ROOT = Path(__file__).parents[2]
+CAPTIONS = ROOT / "workflow" / "report"
 SCRIPTS = ROOT / "workflow" / "scripts"
 
 
@@ -81,21 +82,22 @@ class Params:
             s, "train", seed=s.seed_of(model), objective=m.objective, total_steps=total, **source, **masking
         ) | {"threads": s.execution.train_threads}
 
-    def audit(self, model: str, checkpoint: str) -> dict[str, Any]:
+    def audit(self, model: str, checkpoints: list[str]) -> dict[str, Any]:
+        """What is known of each checkpoint, and its folder: below the model's weights, or where the config says."""
         s, m = self.study, self.study.models[model]
-        found = s.series[model].at(checkpoint)
-        tokens = None if m.tokens_per_step is None else m.tokens_per_step * found.step
-        if isinstance(m.source, Training):
-            tokens = found.step * m.source.batch_size * s.tokens.sequence_length
-        return spec(
-            s,
-            "audit",
-            id=found.id,
-            step=found.step,
-            within=f"checkpoint-{found.step}" if isinstance(m.source, Training) else "",
-            tokens_seen=tokens,
-            objective=m.objective,
-        )
+        trained = m.source if isinstance(m.source, Training) else None
+        seen = trained.batch_size * s.tokens.sequence_length if trained else m.tokens_per_step
+        found = [s.series[model].at(checkpoint) for checkpoint in checkpoints]
+        series = [
+            {
+                "id": f.id,
+                "step": f.step,
+                "tokens_seen": None if seen is None else seen * f.step,
+                "folder": f"checkpoint-{f.step}" if trained else f.path,
+            }
+            for f in found
+        ]
+        return spec(s, "audit", objective=m.objective, trained=trained is not None, checkpoints=series)
 
     def lock(self, model: str) -> dict[str, Any]:
         source = self.study.models[model].source
@@ -212,4 +214,7 @@ class Params:
 
     def report(self) -> dict[str, Any]:
         s = self.study
-        return spec(s, "report", study=s.study, config=s, rank=s.dynamics.rank, method=s.dynamics.method)
+        captions = {figure: (CAPTIONS / f"{figure}.rst").read_text(encoding="utf-8") for figure in s.figures.names}
+        return spec(
+            s, "report", study=s.study, config=s, captions=captions, rank=s.dynamics.rank, method=s.dynamics.method
+        )

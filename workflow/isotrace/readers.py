@@ -86,8 +86,10 @@ def read_contextual(root: zarr.Group, buckets: Sequence[str]) -> dict[str, Rows]
 def read_heads(manifest: Path) -> list[HeadSums]:
     """Attention sums of every layer, by depth."""
     root: Any = open_store(manifest)
-    groups = sorted((root[name] for name in root.group_keys()), key=lambda group: group.attrs["layer"])
-    return [
-        HeadSums(int(g.attrs["layer"]), tuple(g.attrs["buckets"]), **{name: g[name][...] for name in HEAD_DIMENSIONS})
-        for g in groups
-    ]
+    found = []
+    for group in (root[name] for name in root.group_keys()):
+        arrays = {name: group[name][...] for name in HEAD_DIMENSIONS}
+        for i, layer in enumerate(group.attrs["layers"]):
+            stacked = {name: values[i] for name, values in arrays.items()}
+            found.append(HeadSums(int(layer), tuple(group.attrs["buckets"]), **stacked))
+    return sorted(found, key=lambda sums: sums.layer)

@@ -63,9 +63,9 @@ def _cell(name: str, text: str) -> str:
     return f"<td class='{shown}'>{shown}</td>" if name == "verdict" else f"<td>{shown}</td>"
 
 
-def caption(path: Path) -> str:
-    """A caption file as one plain line, without its marks of emphasis."""
-    return " ".join(path.read_text(encoding="utf-8").replace("**", "").replace("*", "").split())
+def caption(text: str) -> str:
+    """A caption in reStructuredText as one plain line, without its marks of emphasis."""
+    return " ".join(text.replace("*", "").split())
 
 
 def _text(value: Any) -> str:

@@ -6,7 +6,7 @@ Imported by the Snakefile on every cluster job, so nothing heavier than pydantic
 import json
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import ValidationError, model_validator
@@ -24,7 +24,9 @@ class Study(Block):
 
     study: Slug = key(..., "name of the study, a column of every table")
     seed: int = key(0, "the one seed everything random derives from", ge=0)
-    pathvars: dict[str, str] = key({}, "folders: results, logs, benchmarks (see Snakemake's pathvars)")
+    pathvars: dict[Literal["results", "logs", "benchmarks"], str] = key(
+        {}, "folders: results, logs, benchmarks (see Snakemake's pathvars)"
+    )
     corpora: dict[Slug, inputs.Corpus] = key(..., "named corpora", min_length=1)
     models: dict[Slug, inputs.Model] = key(..., "named series of checkpoints", min_length=1)
     tokens: inputs.Tokens = key(inputs.Tokens(), inputs.Tokens.__doc__ or "")

@@ -1,16 +1,37 @@
-rule audit_checkpoint:
-    input:
-        weights=weights_of,
-    output:
-        audit=ensure("<results>/checkpoints/{model}/{checkpoint}.json", non_empty=True),
-    log:
-        "<logs>/audit/{model}/{checkpoint}.log",
-    benchmark:
-        "<benchmarks>/audit/{model}/{checkpoint}.tsv"
-    params:
-        spec=lambda w: P.audit(w.model, w.checkpoint),
-    script:
-        "../scripts/audit.py"
+if study.execution.batch_audits:
+    for model in study.models:
+
+        rule:
+            name:
+                f"audit_{model}"
+            input:
+                weights=[weights_of(model, c) for c in study.series[model].ids],
+            output:
+                audits=audits_of(model),
+            log:
+                f"<logs>/audit/{model}.log",
+            benchmark:
+                f"<benchmarks>/audit/{model}.tsv"
+            params:
+                spec=P.audit(model, study.series[model].ids),
+            script:
+                "../scripts/audit.py"
+
+else:
+
+    rule audit_checkpoint:
+        input:
+            weights=lambda w: weights_of(w.model, w.checkpoint),
+        output:
+            audits=["<results>/checkpoints/{model}/{checkpoint}.json"],
+        log:
+            "<logs>/audit/{model}/{checkpoint}.log",
+        benchmark:
+            "<benchmarks>/audit/{model}/{checkpoint}.tsv"
+        params:
+            spec=lambda w: P.audit(w.model, [w.checkpoint]),
+        script:
+            "../scripts/audit.py"
 
 
 rule lock:

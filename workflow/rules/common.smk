@@ -72,14 +72,13 @@ def shape_of(wildcards):
     return [] if wildcards.model in TRAINED else f"{study.series[wildcards.model].reference}/config.json"
 
 
-def weights_of(wildcards):
+def weights_of(model, checkpoint):
     """What an audit waits for: the trained series, or the folder's own files (the folder, if it has none)."""
-    if wildcards.model in TRAINED:
-        return f"<results>/weights/{wildcards.model}/series.json"
-    folder = Path(study.series[wildcards.model].at(wildcards.checkpoint).path)
-    found = [
-        p for pattern in ("config.json", "*.safetensors", "pytorch_model*.bin") for p in sorted(folder.glob(pattern))
-    ]
+    if model in TRAINED:
+        return f"<results>/weights/{model}/series.json"
+    folder = Path(study.series[model].at(checkpoint).path)
+    patterns = ("config.json", "*.safetensors", "pytorch_model*.bin")
+    found = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
     return [str(path) for path in found] or str(folder)
 
 

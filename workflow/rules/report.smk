@@ -2,7 +2,6 @@ rule report:
     input:
         tables=expand("<results>/tables/{stage}.parquet", stage=ANALYSES + ["claims", "audit"]),
         figures=expand("<results>/figures/{figure}.png", figure=study.figures.names),
-        captions=[ROOT / "workflow" / "report" / f"{figure}.rst" for figure in study.figures.names],
         locks=LOCKS,
     output:
         "<results>/report.html",

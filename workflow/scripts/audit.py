@@ -1,4 +1,4 @@
-"""What one checkpoint's folder really holds: files, tensors, digests, or why it is broken."""
+"""What checkpoint folders really hold: files, tensors, digests, or why one is broken."""
 
 from pathlib import Path
 
@@ -7,8 +7,9 @@ from isotrace.job import job
 from isotrace.store import write_json
 
 with job(snakemake) as spec:
-    first = Path(snakemake.input[0])
-    folder = (first if first.is_dir() else first.parent) / spec["within"]
-    source = {"path": str(folder), "revision": None, "subfolder": None, "commit": None}
-    audit = audit_checkpoint(folder, spec | {"source": source})
-    write_json(Path(snakemake.output.audit), audit | {"objective": spec["objective"]})
+    root = Path(snakemake.input[0]).parent if spec["trained"] else Path()
+    for output, known in zip(snakemake.output, spec["checkpoints"], strict=True):
+        folder = root / known.pop("folder")
+        source = {"path": str(folder), "revision": None, "subfolder": None, "commit": None}
+        audit = audit_checkpoint(folder, known | {"objective": spec["objective"], "source": source})
+        write_json(Path(output), audit | {"objective": spec["objective"]})

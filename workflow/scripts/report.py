@@ -11,13 +11,13 @@ from isotrace.results import read_locks, read_tables
 
 with job(snakemake) as spec:
     tables = read_tables(snakemake.input.tables, read_locks(snakemake.input.locks))
-    pairs = zip(snakemake.input.figures, snakemake.input.captions, strict=True)
+    captions = {name: caption(text) for name, text in spec["captions"].items()}
     text = page(
         study=spec["study"],
         claims=tables["claims"],
         audit=tables["audit"],
         headline=headline(tables, rank=spec["rank"], method=spec["method"]),
-        figures={Path(png): caption(Path(rst)) for png, rst in pairs},
+        figures={png: captions[png.stem] for png in map(Path, snakemake.input.figures)},
         config=yaml.safe_dump(spec["config"], sort_keys=False),
     )
     Path(snakemake.output[0]).write_text(text, encoding="utf-8")

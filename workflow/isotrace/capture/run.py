@@ -47,8 +47,7 @@ def capture_checkpoint(
         create(moments, attributes, fingerprint(spec)) as moments_root,
         create(cache, attributes, fingerprint(spec)) as rows_root,
     ):
-        for layer in sums:
-            write_heads(heads_root.create_group(f"layer.{layer.layer}"), layer)
+        write_heads(heads_root, sums)
         for i, bucket in enumerate(spec["buckets"]):
             rows = passes.rows["bucket"] == i
             write_cache(rows_root.create_group(bucket), captured, rows, passes.rows)

@@ -3,7 +3,7 @@
 One pass over the sampled sequences serves every bucket; loading a model a bucket would only repeat the work.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -108,8 +108,12 @@ def write_moments(group: zarr.Group, captured: Captured, rows: NDArray[np.bool_]
     put(group, "q4", q4, dims)
 
 
-def write_heads(group: zarr.Group, sums: HeadSums) -> None:
-    """Write one layer's sums of queries, keys and sharpness."""
-    group.attrs.update({"layer": sums.layer, "buckets": list(sums.buckets)})
-    for name, dims in HEAD_DIMENSIONS.items():
-        put(group, name, getattr(sums, name), dims)
+def write_heads(root: zarr.Group, layers: Sequence[HeadSums]) -> None:
+    """Write the sums of queries, keys and sharpness, layers of one shape stacked in a group (few files)."""
+    shapes = list(dict.fromkeys((*one.q_sum.shape, one.k_sum.shape[1]) for one in layers))
+    for i, shape in enumerate(shapes):
+        same = [one for one in layers if (*one.q_sum.shape, one.k_sum.shape[1]) == shape]
+        group = root.create_group(f"shape{i}")
+        group.attrs.update({"layers": [one.layer for one in same], "buckets": list(same[0].buckets)})
+        for name, dims in HEAD_DIMENSIONS.items():
+            put(group, name, np.stack([getattr(one, name) for one in same]), ("layer", *dims))

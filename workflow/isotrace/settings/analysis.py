@@ -1,11 +1,12 @@
 """Config blocks for what is measured: capture, bases, energy, isotropy, geometry, frequency, attention, tests."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import model_validator
+from pydantic import StringConstraints, model_validator
 
 from isotrace.settings.base import Block, key
 
+Site = Annotated[str, StringConstraints(pattern=r"^(embed|block\.\d+|final_norm)$")]
 NullSpace = Literal["complement", "ambient", "variance_weighted"]
 Metric = Literal[
     "mean_cosine",
@@ -36,6 +37,9 @@ class Execution(Block):
     numeric_threads: int = key(1, "BLAS and torch threads a job, whatever the cores granted", unit="threads", ge=1)
     train_threads: int = key(1, "torch threads of a training job", unit="threads", ge=1)
     batch_buckets: bool = key(False, "analyse all buckets of a checkpoint in one job instead of a job each")
+    batch_audits: bool = key(
+        False, "audit all checkpoints of a model in one job; a new one then audits and captures all of them again"
+    )
     device: Literal["auto", "cpu", "cuda"] = key(
         "auto", "where capture runs the model; auto: CUDA where there is one. Training is on the CPU"
     )
@@ -48,7 +52,7 @@ class Capture(Block):
         "float32", "compute dtype of a whole series; float16 overflows and is refused"
     )
     batch_size: int = key(16, "sequences a pass; results do not depend on it", unit="sequences", ge=1)
-    sites: list[str] | None = key(
+    sites: list[Site] | None = key(
         None,
         "names among embed, block.I, final_norm; null: all up to 8 blocks, else six blocks and both ends",
     )

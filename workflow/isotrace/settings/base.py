@@ -11,7 +11,7 @@ Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9.-]+$")]
 class Block(BaseModel):
     """A block of the config."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 def key(default: Any, description: str, *, unit: str = "", **limits: Any) -> Any:

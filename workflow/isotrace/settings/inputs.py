@@ -105,8 +105,20 @@ class Buckets(Block):
 
     @model_validator(mode="after")
     def _check(self) -> "Buckets":
-        if self.kind == "count" and self.edges is None:
-            raise ValueError("edges: kind count needs falling counts, e.g. [1000, 100, 10]")
+        edges = self.edges
+        if edges is None:
+            if self.kind == "count":
+                raise ValueError("edges: kind count needs falling counts, e.g. [1000, 100, 10]")
+            return self
+        ordered = sorted(set(edges), reverse=self.kind == "count")
+        within = all(edge > 0 and (self.kind != "mass" or edge < 1) for edge in edges)
+        if not edges or edges != ordered or not within:
+            allowed = {
+                "mass": "rising shares between 0 and 1",
+                "rank": "rising ranks above 0",
+                "count": "falling counts",
+            }
+            raise ValueError(f"edges: {edges} are not {allowed[self.kind]}")
         return self
 
 
@@ -129,8 +141,11 @@ class Masking(Block):
     """Masks of a masked language model, drawn from (seed, sequence), the same at every checkpoint."""
 
     rate: float = key(0.3, "share of a sequence's ordinary positions that is masked, at least one", gt=0, lt=1)
-    replace: tuple[float, float, float] = key(
-        (0.8, 0.1, 0.1), "shares of masked positions shown as [MASK], as a random token, unchanged"
+    replace: list[float] = key(
+        [0.8, 0.1, 0.1],
+        "shares of masked positions shown as [MASK], as a random token, unchanged",
+        min_length=3,
+        max_length=3,
     )
     draws: int = key(1, "independent masks a sequence", unit="masks", ge=1)
 
