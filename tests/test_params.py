@@ -19,7 +19,7 @@ CALLS = {
     "tokens": ("decoder",),
     "sample": ("encoder",),
     "train": ("encoder",),
-    "audit": ("decoder", "step3"),
+    "audit": ("decoder", ["step3"]),
     "lock": ("decoder",),
     "capture": ("decoder", "step3"),
     "bases": ("decoder", "pca"),
