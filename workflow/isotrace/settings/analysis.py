@@ -1,6 +1,6 @@
 """Config blocks for what is measured: capture, bases, energy, isotropy, geometry, frequency, attention, tests."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import StringConstraints, model_validator
 
@@ -28,7 +28,15 @@ Metric = Literal[
     "contact_exponent",
     "displacement_in_tangent",
 ]
-METRICS: list[Metric] = [m for m in Metric.__args__ if m not in ("contact_exponent", "displacement_in_tangent")]  # type: ignore[attr-defined]
+FigureName = Literal[
+    "energy_over_training",
+    "isotropy_ablation",
+    "early_late",
+    "cosine_over_training",
+    "frequency_geometry",
+    "attention_over_training",
+]
+METRICS: list[Metric] = [m for m in get_args(Metric) if m not in ("contact_exponent", "displacement_in_tangent")]
 
 
 class Execution(Block):
@@ -182,24 +190,5 @@ class Dynamics(Block):
 class Figures(Block):
     """Which figures are drawn, and how wide."""
 
-    names: list[
-        Literal[
-            "energy_over_training",
-            "isotropy_ablation",
-            "early_late",
-            "cosine_over_training",
-            "frequency_geometry",
-            "attention_over_training",
-        ]
-    ] = key(
-        [
-            "energy_over_training",
-            "isotropy_ablation",
-            "early_late",
-            "cosine_over_training",
-            "frequency_geometry",
-            "attention_over_training",
-        ],
-        "figures to draw, each a module of isotrace/figures",
-    )
+    names: list[FigureName] = key(list(get_args(FigureName)), "figures to draw, each a module of isotrace/figures")
     venue: Literal["page", "column"] = key("page", "width of the figures: the page's or a column's")
