@@ -16,6 +16,7 @@ body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding
 img{max-width:100%;height:auto}figure{margin:2rem 0}figcaption{color:#444}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem}
 th,td{padding:.3rem .6rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
+details{color:#555;font-size:.8rem}summary{cursor:pointer}
 .supported{color:#1b6e3c}.contradicted{color:#a4262c}.undecided{color:#6b5900}pre{font-size:.8rem;overflow-x:auto}
 """
 
@@ -24,21 +25,25 @@ def page(
     *,
     study: str,
     claims: pd.DataFrame,
+    sentences: Mapping[str, str],
     audit: pd.DataFrame,
     headline: Sequence[str],
     figures: Mapping[Path, str],
     config: str,
 ) -> str:
-    """The page as HTML; ``figures`` maps PNG files to captions, ``config`` is YAML."""
+    """The page as HTML.
+
+    ``sentences`` say each claim in words, in the order to show; ``figures`` maps PNG files to captions; config is YAML.
+    """
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    shown = claims[["claim", "model", "aggregate", "expected", "estimate", "lo", "hi", "p_adjusted", "verdict", "note"]]
     parts = [
         f"<h1>{html.escape(study)}</h1>",
         "<ul>" + "".join(f"<li>{html.escape(line)}</li>" for line in headline) + "</ul>",
-        "<h2>Claims</h2><p>Declared before the run; the interval decides the verdict.</p>",
-        table(shown),
         "<h2>Figures</h2>",
         *(_figure(path, caption) for path, caption in figures.items()),
+        "<h2>Claims</h2><p>Declared before the run. Supported: the whole interval agrees with what was expected; "
+        "contradicted: none of it does; undecided: else, or a value is missing.</p>",
+        _claims(claims, sentences),
         "<h2>Audit of the checkpoints</h2>",
         "<p>Nothing to report.</p>" if audit.empty else table(audit),
         f"<h2>Config</h2><pre>{html.escape(config)}</pre><p>{html.escape(versions)}</p>",
@@ -49,18 +54,32 @@ def page(
     )
 
 
-def table(frame: pd.DataFrame) -> str:
-    """A frame as an HTML table; verdicts carry a class of their name, missing numbers read n/a."""
-    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in frame)
+def _claims(claims: pd.DataFrame, sentences: Mapping[str, str]) -> str:
+    """A row a claim and model: verdict, sentence, estimate; how it was computed folds away."""
     rows = []
-    for row in frame.to_dict("records"):
-        rows.append("<tr>" + "".join(_cell(str(name), _text(value)) for name, value in row.items()) + "</tr>")
+    order = list(sentences)
+    for c in sorted(claims.to_dict("records"), key=lambda c: order.index(c["claim"])):
+        interval = "" if c["lo"] != c["lo"] else f" [{_text(c['lo'])}, {_text(c['hi'])}]"
+        how = html.escape(f"{c['claim']} ({c['source']}): {c['aggregate']}. {c['note']}")
+        cells = [
+            f"<td class='{html.escape(c['verdict'])}'>{html.escape(c['verdict'])}</td>",
+            f"<td>{html.escape(sentences[c['claim']])}<details><summary>how</summary>{how}</details></td>",
+            f"<td>{html.escape(c['model'])}</td>",
+            f"<td>{html.escape(_text(c['estimate']) + interval)}</td>",
+            f"<td>{html.escape(c['expected'])}</td>",
+        ]
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    head = "".join(f"<th>{name}</th>" for name in ("verdict", "claim", "model", "estimate [interval]", "expected"))
     return f"<div class=wide><table><tr>{head}</tr>{''.join(rows)}</table></div>"
 
 
-def _cell(name: str, text: str) -> str:
-    shown = html.escape(text)
-    return f"<td class='{shown}'>{shown}</td>" if name == "verdict" else f"<td>{shown}</td>"
+def table(frame: pd.DataFrame) -> str:
+    """A frame as an HTML table; missing numbers read n/a."""
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in frame)
+    rows = []
+    for row in frame.to_dict("records"):
+        rows.append("<tr>" + "".join(f"<td>{html.escape(_text(value))}</td>" for value in row.values()) + "</tr>")
+    return f"<div class=wide><table><tr>{head}</tr>{''.join(rows)}</table></div>"
 
 
 def caption(text: str) -> str:

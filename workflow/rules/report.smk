@@ -3,6 +3,7 @@ rule report:
         tables=expand("<results>/tables/{stage}.parquet", stage=ANALYSES + ["claims", "audit"]),
         figures=expand("<results>/figures/{figure}.png", figure=study.figures.names),
         locks=LOCKS,
+        declared=CLAIMS,
     output:
         "<results>/report.html",
     log:

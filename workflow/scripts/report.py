@@ -7,7 +7,7 @@ import yaml
 from isotrace.headline import headline
 from isotrace.job import job
 from isotrace.report import caption, page
-from isotrace.results import read_locks, read_tables
+from isotrace.results import read_declared, read_locks, read_tables
 
 with job(snakemake) as spec:
     tables = read_tables(snakemake.input.tables, read_locks(snakemake.input.locks))
@@ -15,6 +15,7 @@ with job(snakemake) as spec:
     text = page(
         study=spec["study"],
         claims=tables["claims"],
+        sentences={c["claim"]: c["sentence"] for c in read_declared(snakemake.input.declared)["claims"]},
         audit=tables["audit"],
         headline=headline(tables, rank=spec["rank"], method=spec["method"]),
         figures={png: captions[png.stem] for png in map(Path, snakemake.input.figures)},
