@@ -61,6 +61,6 @@ def test_a_dry_run_passes_through(tmp_path):
     assert list(tmp_path.glob("results/*")) == []
 
 
-def test_verify_counts_stores(tmp_path, capsys):
-    assert main(["verify", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == "0 stores, 0 differ from their manifest\n"
+def test_verifying_a_folder_without_stores_is_no_all_clear(tmp_path, capsys):
+    assert main(["verify", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"isotrace: error: {tmp_path}: no such store or folder\n"

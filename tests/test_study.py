@@ -163,6 +163,7 @@ def folders(tmp_path, steps, config='{"hidden_size": 32, "max_position_embedding
         folder = tmp_path / f"checkpoint-{step}"
         folder.mkdir()
         (folder / "config.json").write_text(config)
+        (folder / "tokenizer.json").write_text("{}")
         if weights:
             (folder / "model.safetensors").touch()
     return {"models.decoder.source": {"kind": "local", "path": str(tmp_path / "checkpoint-{step}")}}
@@ -206,3 +207,10 @@ def test_parsing_imports_nothing_heavy():
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     heavy = {"torch", "zarr", "xarray", "matplotlib", "transformers", "pandas", "numpy", "scipy", "h5netcdf"}
     assert heavy & set(json.loads(out)) == set()
+
+
+def test_a_local_series_without_a_tokenizer_is_refused(tmp_path):
+    edits = folders(tmp_path, [0, 10, 100])
+    (tmp_path / "checkpoint-0" / "tokenizer.json").unlink()
+    with pytest.raises(ConfigError, match=r"models.decoder.source.tokenizer: .*checkpoint-0 holds no tokenizer.json"):
+        load(smoke(edits))

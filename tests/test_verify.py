@@ -7,7 +7,7 @@ import pytest
 
 from isotrace.errors import DataError
 from isotrace.params import Params
-from isotrace.store import create, fingerprint, put, store_path
+from isotrace.store import create, fingerprint, manifests_below, put, store_path
 from isotrace.study import Study, read
 from isotrace.verify import findings
 
@@ -45,6 +45,14 @@ def test_what_the_study_does_not_write_is_only_compared_with_itself(tmp_path: Pa
     assert findings(manifest, study, tmp_path) == []
 
 
-def test_an_unsealed_store_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="not a sealed store"):
-        findings(tmp_path / "step3.json")
+def test_an_unsealed_store_is_a_finding_beside_the_others(tmp_path: Path) -> None:
+    assert "not a sealed store" in findings(tmp_path / "step3.json")[0]
+
+
+def test_a_store_is_found_by_its_manifest_its_folder_or_anything_inside(tmp_path: Path, study: Study) -> None:
+    manifest = sealed(tmp_path, Params(study).capture("decoder", "step3"))
+    inside = store_path(manifest)
+    for path in (manifest, inside.parent, inside, inside / "loss" / "zarr.json", tmp_path):
+        assert manifests_below(path) == [manifest]
+    with pytest.raises(DataError, match="no such store or folder"):
+        manifests_below(tmp_path / "elsewhere")

@@ -63,6 +63,7 @@ def _results(study: Study) -> Path:
 
 def _headline(options: argparse.Namespace) -> int:
     from isotrace.headline import headline
+    from isotrace.notes import audit_notes
     from isotrace.results import read_locks, read_tables
 
     study = read(options.configfile)
@@ -75,8 +76,12 @@ def _headline(options: argparse.Namespace) -> int:
                 f"{path}: not there; finish the study first: isotrace run --configfile {options.configfile}"
             )
     tables = read_tables(map(str, paths), read_locks(map(str, locks)))
+    held = sorted(set(tables["energy"]["study"]))
+    if held != [study.study]:
+        again = f"run it again: isotrace run --configfile {options.configfile}"
+        raise DataError(f"{results}/tables hold study {', '.join(held)}, not {study.study}; {again}")
     lines = headline(tables, rank=study.dynamics.rank, method=study.dynamics.method)
-    print("\n".join(lines))
+    print("\n".join([*lines, *audit_notes(read_locks(map(str, locks)), study)]))
     print(f"tables: {results}/tables   figures: {results}/figures   all on one page: {results}/report.html")
     return 0
 
@@ -95,4 +100,9 @@ def _verify(options: argparse.Namespace) -> int:
             print(f"{manifest.with_suffix('')}: {line}")
     bad = sum(map(bool, found))
     print(f"{len(manifests)} stores, {bad} differ from their manifest")
+    if bad:
+        again = (
+            "to make one again: delete its folder and its manifest, then name the manifest as target of isotrace run"
+        )
+        print(again, file=sys.stderr)
     return 1 if bad else 0

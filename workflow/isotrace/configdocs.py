@@ -43,20 +43,25 @@ class Entry:
     required: bool
 
 
-def entries(model: type[BaseModel] = Study, prefix: str = "") -> Iterator[Entry]:
-    """Every key of the model, depth first; NAME stands for a name the user chooses."""
+def entries(model: type[BaseModel] = Study, prefix: str = "", given: BaseModel | None = None) -> Iterator[Entry]:
+    """Every key of the model, depth first; NAME stands for a name the user chooses.
+
+    ``given`` is the block that stands as default one level up: its values count, not those of its class.
+    """
     for name, field in model.model_fields.items():
         path = f"{prefix}{name}"
         below = _blocks(field)
+        default = None if field.is_required() else field.get_default(call_default_factory=True)
+        if given is not None:
+            default = getattr(given, name)
         if not below:
-            yield _entry(path, field)
+            yield _entry(path, field, default)
         for label, block in below:
-            yield from entries(block, f"{path}{label}.")
+            yield from entries(block, f"{path}{label}.", default if isinstance(default, block) else None)
 
 
-def _entry(path: str, field: FieldInfo) -> Entry:
+def _entry(path: str, field: FieldInfo, default: Any = None) -> Entry:
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-    default = None if field.is_required() else field.get_default(call_default_factory=True)
     return Entry(path, _simple(default), str(extra.get("unit", "")), field.description or "", field.is_required())
 
 

@@ -34,8 +34,10 @@ def run(argv: Sequence[str]) -> int:
     options, passed = _parser().parse_known_args(list(argv))
     if not _names_snakefile(passed) and not any(Path(p).is_file() for p in ("Snakefile", "workflow/Snakefile")):
         raise ConfigError("run: no Snakefile here; call it in the folder that holds one, or pass --snakefile FILE")
-    base = [sys.executable, "-m", "snakemake", "--cores", str(options.cores)]
+    base = [sys.executable, "-m", "snakemake"]
     base += ["--configfile", *options.configfile] if options.configfile else []
+    # Last, because --configfile takes every word after it up to the next option: a target would be one of them.
+    base += ["--cores", str(options.cores)]
     if any(flag in passed for flag in ("-n", "--dry-run", "--dryrun")):
         return subprocess.call([*base, *passed])
     options.log.parent.mkdir(parents=True, exist_ok=True)
@@ -158,8 +160,13 @@ def _finish(
     for failure in progress.failures:
         for text in _explain(failure, command=[*base, *_kept(passed)]):
             screen.line(text)
-    if not progress.failures:
-        for text in progress.complaints(log.read_text(encoding="utf-8", errors="replace").splitlines()):
+    output = log.read_text(encoding="utf-8", errors="replace")
+    if "LockException" in output:
+        words = [word.replace(sys.executable, "python", 1) for word in [*base, *_kept(passed)]]
+        screen.line("isotrace: error: the folder is locked by a run that goes on, or that was killed; if none goes on:")
+        screen.line(f"  {shlex.join([*words, '--unlock'])}   and then the same command again")
+    elif not progress.failures:
+        for text in progress.complaints(output.splitlines()):
             screen.line(text)
     left = progress.total - progress.done
     counts = f"{len(progress.failures)} failed, {left} of {progress.total} jobs not done; " if progress.failures else ""

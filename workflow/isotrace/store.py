@@ -204,12 +204,15 @@ def fingerprint(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def manifests_below(path: Path) -> list[Path]:
-    """Manifests of stores at or below a path; `DataError` when there is nothing there."""
-    if path.is_file():
+    """Manifests of stores at, below or around a path; `DataError` when there is no store."""
+    if path.is_file() and path.suffix == ".json" and STORE not in path.as_posix():
         return [path]
-    if not path.is_dir():
+    below = [p for p in path.rglob("*.json") if STORE not in p.as_posix() and _is_manifest(p)]
+    around = [p.with_suffix(".json") for p in (path, *path.parents) if p.name and p.with_suffix(".json").is_file()]
+    found = below or [p for p in around if _is_manifest(p)][:1]
+    if not found:
         raise DataError(f"{path}: no such store or folder")
-    return [p for p in path.rglob("*.json") if STORE not in p.as_posix() and _is_manifest(p)]
+    return found
 
 
 def _is_manifest(path: Path) -> bool:

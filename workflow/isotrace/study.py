@@ -22,7 +22,7 @@ from isotrace.settings.base import Block, Slug, key
 class Study(Block):
     """A whole config file."""
 
-    study: Slug = key(..., "name of the study, a column of every table")
+    study: Slug = key(..., "name of the study, a column of the tables of measures")
     seed: int = key(0, "the one seed everything random derives from", ge=0)
     pathvars: dict[Literal["results", "logs", "benchmarks"], str] = key(
         {}, "folders: results, logs, benchmarks (see Snakemake's pathvars)"
@@ -117,6 +117,8 @@ def read(path: str | Path) -> Study:
     """Read and validate a YAML config file."""
     try:
         raw = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such config file in {Path.cwd()}") from None
     except (OSError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: cannot be read as YAML ({' '.join(str(error).split())})") from None
     if not isinstance(raw, dict):
@@ -153,6 +155,7 @@ def _check_model(name: str, model: inputs.Model, study: Study) -> None:
         _check_architecture(f"{where}.source.architecture", model.source.architecture, study)
     else:
         _check_architecture(f"{series.reference}/config.json", _architecture(Path(series.reference)), study)
+        _check_tokenizer(where, model.source.tokenizer or series.reference)
         if not any(weight_files(Path(found.path)) for found in series.found):
             raise ConfigError(
                 f"{where}.source.path: none of the {len(series.found)} folders that match {model.source.path!r} holds "
@@ -165,6 +168,20 @@ def _check_model(name: str, model: inputs.Model, study: Study) -> None:
             f"(steps {[f.step for f in series.found]}, total {series.total_steps}); two are needed: raise it or "
             f"add early checkpoints"
         )
+
+
+def _check_tokenizer(where: str, folder: str) -> None:
+    if not tokenizer_file(folder):
+        raise ConfigError(
+            f"{where}.source.tokenizer: {folder} holds no tokenizer.json or tokenizer_config.json; copy the tokenizer "
+            f"there, or name a folder that has one"
+        )
+
+
+def tokenizer_file(folder: str) -> str | None:
+    """The file by which a folder shows that it has a tokenizer, None where it has none."""
+    names = ("tokenizer.json", "tokenizer_config.json")
+    return next((f"{folder}/{name}" for name in names if (Path(folder) / name).is_file()), None)
 
 
 def _architecture(folder: Path) -> dict[str, Any]:

@@ -6,6 +6,7 @@ Snakemake forgets params and code when ``.snakemake/metadata`` is lost; the mani
 from pathlib import Path
 from typing import Any
 
+from isotrace.errors import DataError
 from isotrace.params import Params
 from isotrace.store import differences, fingerprint, read_manifest
 from isotrace.study import Study
@@ -13,7 +14,10 @@ from isotrace.study import Study
 
 def findings(manifest: Path, study: Study | None = None, results: Path = Path("results")) -> list[str]:
     """What is wrong with one store, a line each; with a study also whether another config or code made it."""
-    content = read_manifest(manifest)
+    try:
+        content = read_manifest(manifest)
+    except DataError as error:
+        return [str(error)]
     wrong = differences(manifest, content)
     spec = None if study is None else _spec(manifest, Params(study), results)
     if spec is not None:

@@ -5,17 +5,19 @@ from pathlib import Path
 from isotrace.errors import ConfigError
 from isotrace.params import Params
 from isotrace.settings.inputs import Training
-from isotrace.study import load
+from isotrace.study import load, tokenizer_file
 
 try:
     study = load(config)
+    CLAIMS = next((p for p in (study.dynamics.claims, ROOT / study.dynamics.claims) if Path(p).is_file()), None)
+    if CLAIMS is None:
+        raise ConfigError(f"dynamics.claims: no file {study.dynamics.claims}; name a file of declared claims")
 except ConfigError as error:
     sys.exit(f"isotrace: error: {error}")
 
 P = Params(study)
 TRAINED = [name for name, model in study.models.items() if isinstance(model.source, Training)]
 METHODS = study.bases.methods + study.bases.controls
-CLAIMS = study.dynamics.claims if Path(study.dynamics.claims).is_file() else ROOT / study.dynamics.claims
 LOCKS = [f"<results>/checkpoints/{model}.lock.json" for model in study.models]
 ANALYSES = ["energy", "isotropy", "geometry"]
 READ_ROWS = ["semi_nmf"]
@@ -64,7 +66,7 @@ def tokenizer_of(wildcards):
     source = study.models[wildcards.model].source
     if wildcards.model in TRAINED:
         return f"<results>/weights/{wildcards.model}/tokenizer/tokenizer.json"
-    return f"{source.tokenizer or study.series[wildcards.model].reference}/tokenizer_config.json"
+    return tokenizer_file(source.tokenizer or study.series[wildcards.model].reference)
 
 
 def shape_of(wildcards):

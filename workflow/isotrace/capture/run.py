@@ -19,6 +19,7 @@ from isotrace.capture.writer import collect, write_cache, write_heads, write_mom
 from isotrace.checkpoints.load import load_model
 from isotrace.checkpoints.memory import keep_freed_memory
 from isotrace.corpus.stores import Passes, read_passes
+from isotrace.errors import ConfigError
 from isotrace.geometry.head_sums import HeadSums
 from isotrace.store import create, fingerprint, seal
 
@@ -78,6 +79,8 @@ def _ready(model: nn.Module, spec: dict[str, Any]) -> nn.Module:
     device = spec["device"]
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("execution.device: cuda, but torch sees none here; use auto or cpu")
     if getattr(model.config, "use_cache", False):
         model.config.use_cache = False  # type: ignore[union-attr]
     return model.to(device)

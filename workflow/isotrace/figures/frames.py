@@ -41,7 +41,7 @@ def rank_of(frame: pd.DataFrame, options: Mapping[str, Any]) -> int:
         return 8 if 8 in ranks or not ranks else ranks[0]
     rank = int(options["rank"])
     if ranks and rank not in ranks:
-        raise ConfigError(f"figures.rank: {rank} is not among the computed ranks {ranks}")
+        raise ConfigError(f"dynamics.rank: {rank} is not among the computed ranks {ranks}")
     return rank
 
 

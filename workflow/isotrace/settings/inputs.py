@@ -54,7 +54,7 @@ class Local(Block):
 
     kind: Literal["local"] = key(..., "checkpoint folders on disk")
     path: str = key(..., "folder pattern with `{step}`, e.g. runs/mine/checkpoint-{step}", pattern=r"\{step\}")
-    tokenizer: str | None = key(None, "folder with a tokenizer.json; null takes the last checkpoint's folder")
+    tokenizer: str | None = key(None, "folder with a tokenizer.json; null takes the first checkpoint's folder")
 
 
 Source = Annotated[Training | Local, Field(discriminator="kind")]
