@@ -53,6 +53,27 @@ def test_a_failure_is_explained_and_its_command_repeats_only_it(workflow, capsys
     assert "nothing to be done" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("order", ["target first", "config first"])
+def test_a_target_is_no_config_file(workflow, capsys, order):
+    (workflow / "c.yaml").write_text("study: mine\n")
+    config, target = ["--configfile", "c.yaml", "--cores", "1"], ["a.txt"]
+    assert run([*target, *config] if order == "target first" else [*config, *target]) == 0
+    assert (workflow / "a.txt").exists()
+    assert "all 1 jobs done" in capsys.readouterr().out
+
+
+def test_a_locked_folder_is_explained(workflow, capsys):
+    locks = workflow / ".snakemake" / "locks"
+    locks.mkdir(parents=True)
+    for kind in ("input", "output"):
+        (locks / f"0.{kind}.lock").write_text("a.txt\n")
+    assert run(["--cores", "1"]) == 1
+    out = capsys.readouterr().out
+    assert "isotrace: error: the folder is locked" in out
+    assert "--cores 1 --unlock" in out
+    assert "Traceback" not in out
+
+
 def test_an_unknown_target_is_said_without_a_stack(workflow, capsys):
     assert run(["--cores", "1", "nothere"]) == 1
     out = capsys.readouterr().out
