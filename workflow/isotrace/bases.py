@@ -17,7 +17,7 @@ from isotrace.geometry.bases import Basis
 from isotrace.geometry.fits import fit_sites, leave_one_out
 from isotrace.geometry.moments import Moments
 from isotrace.readers import read_bucket, read_moments, sites_of
-from isotrace.store import is_tombstone, open_store, read_manifest
+from isotrace.store import open_store, read_manifest
 
 READ_ROWS = ("semi_nmf",)
 """Methods that need rows and not only moments."""
@@ -78,11 +78,9 @@ def moving_basis(manifest: Path, cache: Path | None, method: str, spec: dict[str
 
 
 def fit_moments(manifests: Iterable[Path], buckets: Sequence[str]) -> SiteMoments:
-    """Activation moments of the fit split: site -> one list a checkpoint -> one entry a bucket."""
+    """Activation moments of the fit split of sealed stores: site -> one list a checkpoint -> one entry a bucket."""
     by_site: SiteMoments = {}
     for manifest in manifests:
-        if is_tombstone(manifest):
-            continue
         root = open_store(manifest)
         parts = [read_moments(root, bucket, "fit", "activation") for bucket in buckets]
         for site in sites_of(root):

@@ -119,6 +119,11 @@ class Params:
             **plain(s.capture),
         )
 
+    @property
+    def _pooling(self) -> dict[str, str]:
+        """How checkpoints are pooled into a basis."""
+        return {"pool_center": self.study.bases.pool_center, "pool_scale": self.study.bases.pool_scale}
+
     def bases(self, model: str, method: str) -> dict[str, Any]:
         s = self.study
         return spec(
@@ -130,15 +135,13 @@ class Params:
             kinds=[k for k in s.bases.kinds if method in s.bases.methods or k == "fixed"],
             early=s.series[model].early(s.bases.early_fraction),
             buckets=s.bucket_names,
-            pool_center=s.bases.pool_center,
-            pool_scale=s.bases.pool_scale,
+            **self._pooling,
         )
 
     def moving(self, model: str, method: str) -> dict[str, Any]:
         s = self.study
-        pooling = {"pool_center": s.bases.pool_center, "pool_scale": s.bases.pool_scale}
         rank = max(s.bases.ranks)
-        return spec(s, "moving", seed=s.seed, method=method, rank_max=rank, buckets=s.bucket_names, **pooling)
+        return spec(s, "moving", seed=s.seed, method=method, rank_max=rank, buckets=s.bucket_names, **self._pooling)
 
     def analysis(self, stage: str, model: str) -> dict[str, Any]:
         """Energy, isotropy and geometry: their own block, and which bases they compare."""
@@ -158,8 +161,7 @@ class Params:
             methods=s.bases.methods,
             rank_max=max(s.bases.ranks),
             buckets=s.bucket_names,
-            pool_center=s.bases.pool_center,
-            pool_scale=s.bases.pool_scale,
+            **self._pooling,
             **slices,
         )
 

@@ -11,9 +11,9 @@ from isotrace.results import write_stage
 with job(snakemake) as spec:
     names = [Path(output).stem for output in snakemake.output]
     opened = Analysed.open(snakemake.input, spec, names)
+    pooled = {} if opened.moments is None else pooled_covariance(opened.moments, spec["buckets"])
     for name, output in zip(names, snakemake.output, strict=True):
         frame = None
         if opened.cache is not None:
-            pooled = pooled_covariance(opened.moments, spec["buckets"])
             frame = isotropy_table(read_bucket(opened.cache, name, "eval"), opened.bases, spec, pooled=pooled)
         write_stage(output, frame, "isotropy", opened.sites)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
+from isotrace.capture.trace import as_tensor
 from isotrace.errors import DataError
 from isotrace.geometry.head_sums import HeadSums, add, sequence_sums
 
@@ -119,7 +120,7 @@ def attention_sums(
         for start in range(0, len(inputs), batch_size):
             batch = slice(start, start + batch_size)
             reader.bucket = bucket[batch]
-            model.base_model(input_ids=torch.from_numpy(np.ascontiguousarray(inputs[batch], np.int64)).to(device))
+            model.base_model(input_ids=as_tensor(inputs[batch], device))
     if not reader.sums:
         raise DataError(f"{type(model).__name__}: attention is not available, its layers offer no seam to read it")
     return [reader.sums[layer] for layer in sorted(reader.sums)]

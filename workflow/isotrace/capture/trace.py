@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from isotrace.errors import DataError
@@ -42,6 +44,11 @@ def trace(model: nn.Module, sites: Mapping[str, nn.Module], input_ids: Tensor, t
     )
     _require_finite(done)
     return done
+
+
+def as_tensor(ids: NDArray[np.integer], device: torch.device) -> Tensor:
+    """Ids of any integer type as the int64 tensor that models and indexing take."""
+    return torch.from_numpy(np.ascontiguousarray(ids, np.int64)).to(device)
 
 
 @contextmanager

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 import zarr
 from numpy.typing import NDArray
 from torch import nn
 
-from isotrace.capture.trace import trace
+from isotrace.capture.trace import as_tensor, trace
 from isotrace.geometry.head_sums import HEAD_DIMENSIONS, HeadSums
 from isotrace.geometry.moments import moments
+from isotrace.geometry.rows import nonzero
 from isotrace.store import put
 
 SPLITS = ("fit", "eval")
@@ -48,9 +48,9 @@ def collect(
     kept: Captured | None = None
     for start in range(0, len(inputs), batch_size):
         batch = slice(start, start + batch_size)
-        one = trace(model, sites, _tensor(inputs[batch], device), _tensor(targets[batch], device))
+        one = trace(model, sites, as_tensor(inputs[batch], device), as_tensor(targets[batch], device))
         rows = np.flatnonzero((passes >= start) & (passes < start + batch_size))
-        at = (_tensor(passes[rows] - start, device), _tensor(positions[rows], device))
+        at = (as_tensor(passes[rows] - start, device), as_tensor(positions[rows], device))
         if kept is None:
             kept = _empty(names, n, one.activations[names[0]].shape[-1])
         for i, name in enumerate(names):
@@ -64,10 +64,6 @@ def collect(
 def _empty(names: tuple[str, ...], n: int, width: int) -> Captured:
     shape = (len(names), n, width)
     return Captured(names, np.empty(shape, np.float32), np.empty(shape, np.float32), np.empty(n, np.float32))
-
-
-def _tensor(values: NDArray[np.integer], device: torch.device) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(values, np.int64)).to(device)
 
 
 def write_cache(
@@ -93,7 +89,7 @@ def write_moments(group: zarr.Group, captured: Captured, rows: NDArray[np.bool_]
     for s, q, i in np.ndindex(shape):
         values = (captured.activations, captured.gradients)[q][i][rows & (split == s)].astype(np.float64)
         if QUANTITIES[q] == "gradient":
-            values = values[np.any(values != 0, axis=1)]
+            values = values[nonzero(values)]
         if len(values):
             m = moments(values)
             n[s, q, i], mean[s, q, i], scatter[s, q, i], q3[s, q, i], q4[s, q, i] = m.n, m.mean, m.scatter, m.q3, m.q4

@@ -60,7 +60,6 @@ def read_tokens(manifest: Path) -> Tokens:
 def write_sample(manifest: Path, tokens_manifest: Path, spec: Mapping[str, Any]) -> None:
     """Bucket the ids, draw the positions, mask what is masked, and seal it all."""
     tokens = read_tokens(tokens_manifest)
-    root: Any = open_store(tokens_manifest, ())
     buckets, wanted = spec["buckets"], spec["sample"]
     number = None if buckets["edges"] is not None else buckets["number"]
     bucket_of = bucket_of_ids(tokens.counts, tokens.special_ids, buckets["kind"], n=number, edges=buckets["edges"])
@@ -73,7 +72,7 @@ def write_sample(manifest: Path, tokens_manifest: Path, spec: Mapping[str, Any])
         "rows_per_bucket": wanted["rows_per_bucket"],
     }
     if spec["objective"] == "mlm":
-        drawn |= _masking(spec["masking"], root.attrs)
+        drawn |= _masking(spec["masking"], read_manifest(tokens_manifest)["attributes"])
     chosen = sample(tokens, bucket_of, drawn)
     passes = _passes(tokens, chosen, drawn)
     attributes = {

@@ -50,4 +50,10 @@ class Bucket:
         i = self.sites.index(site)
         values = np.asarray((self.activations if quantity == "activation" else self.gradients)[i], np.float64)
         rows = Rows(values, self.sequence, self.token_id)
-        return rows if quantity == "activation" else rows.select(np.any(values != 0, axis=1))
+        return rows if quantity == "activation" else rows.select(nonzero(values))
+
+
+def nonzero(values: Float) -> NDArray[np.bool_]:
+    """Which rows (n,) of values (n, d) are not exactly zero: those whose gradient has a direction."""
+    kept: NDArray[np.bool_] = np.any(values != 0, axis=1)
+    return kept
