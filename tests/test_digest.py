@@ -73,9 +73,13 @@ def test_what_many_reach_changes_many(copy):
 
 
 def test_a_default_a_name_and_an_operator_are_code(copy):
-    for old, new in (("_CHUNK_BYTES = 2**21", "_CHUNK_BYTES = 2**20"), ("SCHEMA_VERSION = 1", "SCHEMA_VERSION = 2")):
+    edits = (
+        ("grids.py", "CHUNK_BYTES = 2**21", "CHUNK_BYTES = 2**20"),
+        ("store.py", "SCHEMA_VERSION = 2", "SCHEMA_VERSION = 3"),
+    )
+    for file, old, new in edits:
         before = digests(copy)
-        edit(copy / "isotrace" / "store.py", old, new)
+        edit(copy / "isotrace" / file, old, new)
         assert {"capture", "energy"} <= changed(before, digests(copy))
 
 

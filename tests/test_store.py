@@ -9,19 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from isotrace.capture.writer import COORDINATES, Captured, write_cache, write_moments
 from isotrace.cli import main
-from isotrace.store import (
-    _CHUNK_BYTES,
-    _SHARD_BYTES,
-    _grid,
-    create,
-    differences,
-    open_store,
-    put,
-    read_manifest,
-    store_path,
-)
+from isotrace.store import create, differences, open_store, put, read_manifest, store_path
 from sealed import MAKING, ROWS, write
 
 
@@ -61,54 +50,12 @@ def test_any_array_comes_back_to_the_bit(tmp_path_factory, data, shape, dtype):
     assert found.metadata.dimension_names == dims
 
 
-class Shaped:
-    """As much of an array as ``_grid`` looks at, without its memory."""
-
-    def __init__(self, shape, itemsize=4):
-        self.shape, self.ndim, self.itemsize = shape, len(shape), itemsize
-
-
-@given(
-    sites=st.integers(1, 40),
-    tokens=st.integers(0, 300_000),
-    width=st.integers(1, 5000),
-    itemsize=st.sampled_from([4, 8]),
-)
-def test_a_chunk_is_one_site_and_a_shard_whole_chunks_of_bounded_size(sites, tokens, width, itemsize):
-    shard, chunk = _grid(Shaped((sites, tokens, width), itemsize))
-    assert chunk[0] == 1
-    assert chunk[2] == shard[2] == width
-    assert all(s % c == 0 and c >= 1 for s, c in zip(shard, chunk, strict=True))
-    row = width * itemsize
-    assert chunk[1] * row <= max(_CHUNK_BYTES, row)
-    assert np.prod(shard) * itemsize <= max(_SHARD_BYTES, chunk[1] * row)
-    assert shard[0] <= sites
-
-
 def test_one_site_can_be_read_without_the_others(tmp_path):
     rows = np.random.default_rng(0).standard_normal((4, 300, 8)).astype(np.float32)
     array = open_store(write(tmp_path / "s.json", rows))["b0"]["activations"]
     assert array.chunks == (1, 300, 8)
     assert array.shards == (4, 300, 8)
     np.testing.assert_array_equal(array[2], rows[2])
-
-
-def test_a_checkpoint_of_ordinary_size_takes_few_files(tmp_path):
-    """Seven sites, four buckets, 1,500 rows each: a file system of a cluster counts files."""
-    n, sites = 6000, tuple(f"block.{i}" for i in range(7))
-    rows = np.random.default_rng(0).standard_normal((7, n, 16)).astype(np.float32)
-    captured = Captured(sites, rows, rows, rows[0, :, 0])
-    sample = {name: np.ones(n, np.int32) for name in COORDINATES} | {"split": np.arange(n) % 2}
-    bucket = np.arange(n) % 4
-    with (
-        create(tmp_path / "cache.json", {}, MAKING) as cache,
-        create(tmp_path / "moments.json", {}, MAKING) as moments,
-    ):
-        for i in range(4):
-            write_cache(cache.create_group(f"b{i}"), captured, bucket == i, sample)
-            write_moments(moments.create_group(f"b{i}"), captured, bucket == i, sample["split"])
-    files = [len(read_manifest(tmp_path / f"{name}.json")["files"]) for name in ("cache", "moments")]
-    assert sum(files) <= 200
 
 
 def test_names_may_be_long_and_in_any_script(tmp_path):

@@ -15,16 +15,7 @@ import pytest
 
 from isotrace.cli import main
 from isotrace.errors import DataError
-from isotrace.store import (
-    create,
-    differences,
-    is_tombstone,
-    open_store,
-    put,
-    read_manifest,
-    seal,
-    store_path,
-)
+from isotrace.store import create, differences, is_tombstone, open_store, put, read_manifest, seal_empty, store_path
 from sealed import MAKING, ROWS, write
 
 
@@ -92,13 +83,13 @@ def test_verifying_what_is_not_there_is_one_line(tmp_path, capsys):
 
 def test_another_schema_and_a_torn_manifest_are_one_line(tmp_path, capsys):
     manifest = write(tmp_path / "s.json")
-    content = json.loads(manifest.read_text()) | {"schema_version": 0}
+    content = json.loads(manifest.read_text()) | {"schema_version": 1}
     manifest.write_text(json.dumps(content))
-    with pytest.raises(DataError, match="schema version 0, this isotrace reads 1; remove the store and rerun"):
+    with pytest.raises(DataError, match="schema version 1, this isotrace reads 2; remove the store and rerun"):
         open_store(manifest)
     assert main(["verify", str(tmp_path)]) == 1
     assert capsys.readouterr().err.count("\n") == 1
-    manifest.write_text('{"schema_version": 1, "files"')
+    manifest.write_text('{"schema_version": 2, "files"')
     with pytest.raises(DataError, match="not a sealed store"):
         open_store(manifest)
     assert main(["verify", str(tmp_path)]) == 1
@@ -109,8 +100,10 @@ def test_another_schema_and_a_torn_manifest_are_one_line(tmp_path, capsys):
 
 def test_a_tombstone_is_sealed_and_says_why(tmp_path):
     manifest = tmp_path / "s.json"
-    seal(manifest, attributes={}, fingerprint=MAKING, files={}, reason="weights are truncated")
+    write(manifest)
+    seal_empty(manifest, attributes={}, fingerprint=MAKING, reason="weights are truncated")
     assert is_tombstone(manifest)
+    assert not store_path(manifest).exists()
     with pytest.raises(DataError, match=r"empty by design \(weights are truncated\)"):
         open_store(manifest)
     assert main(["verify", str(tmp_path)]) == 0

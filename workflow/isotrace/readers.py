@@ -11,7 +11,8 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from isotrace.geometry.head_sums import HEAD_DIMENSIONS, HeadSums
+from isotrace.encoding import Float32, decode
+from isotrace.geometry.head_sums import HeadSums, unpack
 from isotrace.geometry.moments import Moments
 from isotrace.geometry.rows import Bucket, Rows
 from isotrace.geometry.subspaces import pool
@@ -31,6 +32,13 @@ def model_sites(manifest: Path) -> tuple[str, ...]:
     return tuple(read_manifest(manifest)["attributes"].get("model_sites", ()))
 
 
+def read_rows(group: Any, name: str, sites: int | slice = slice(None)) -> Float32:
+    """Rows of an array of a bucket, (n, d) for one site or (site, n, d), float32 however they are stored."""
+    array = group[name]
+    scaled = array.attrs.get("stored_dtype") == "float16"
+    return decode(array[sites], group[f"{name}_scale"][sites] if scaled else None)
+
+
 def read_bucket(root: zarr.Group, name: str, split: str) -> Bucket:
     """One bucket's rows of one split, every site."""
     group: Any = root[name]
@@ -39,8 +47,8 @@ def read_bucket(root: zarr.Group, name: str, split: str) -> Bucket:
     return Bucket(
         name=name,
         sites=tuple(str(s) for s in group["site"][...]),
-        activations=group["activations"][...][:, keep],
-        gradients=group["gradients"][...][:, keep],
+        activations=read_rows(group, "activations")[:, keep],
+        gradients=read_rows(group, "gradients")[:, keep],
         **at,
     )
 
@@ -87,9 +95,9 @@ def read_heads(manifest: Path) -> list[HeadSums]:
     """Attention sums of every layer, by depth."""
     root: Any = open_store(manifest)
     found = []
-    for group in (root[name] for name in root.group_keys()):
-        arrays = {name: group[name][...] for name in HEAD_DIMENSIONS}
-        for i, layer in enumerate(group.attrs["layers"]):
-            stacked = {name: values[i] for name, values in arrays.items()}
-            found.append(HeadSums(int(layer), tuple(group.attrs["buckets"]), **stacked))
+    for array in (root[name] for name in root.array_keys()):
+        about = array.attrs
+        shape = {name: about[name] for name in ("heads", "key_heads", "width")}
+        buckets = tuple(about["buckets"])
+        found += [unpack(row, n, buckets, **shape) for n, row in zip(about["layers"], array[...], strict=True)]
     return sorted(found, key=lambda sums: sums.layer)

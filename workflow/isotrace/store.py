@@ -1,13 +1,12 @@
 """Sealed Zarr stores: written under a temporary name, renamed, and only then given a manifest.
 
 A store without its manifest, or that differs from it, is not a store. Layout: one group a bucket, arrays
-over (site, token, feature), Zarr v3 with one shard an array, opened by ``xarray.open_datatree``.
+over (site, token, feature), Zarr v3 with sharding, opened by ``xarray.open_datatree``.
 """
 
 import hashlib
 import json
-import os
-import shutil
+import uuid
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,61 +15,65 @@ from typing import Any
 
 import numpy as np
 import zarr
-from zarr.codecs import ZstdCodec
 
 from isotrace.errors import DataError
+from isotrace.grids import block_grid
+from isotrace.ownership import PART, STORE, Attempt, store_path
+from isotrace.recorded import Digest, Recorded
+from isotrace.shards import COMPRESSOR
 
-SCHEMA_VERSION = 1
-STORE = "store.zarr"
-_CHUNK_BYTES = 2**21
-_SHARD_BYTES = 2**27
-
-
-def store_path(manifest: Path) -> Path:
-    """``.../step8.json`` -> ``.../step8/store.zarr``."""
-    return manifest.with_suffix("") / STORE
+SCHEMA_VERSION = 2
 
 
 @contextmanager
-def create(manifest: Path, attributes: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> Iterator[zarr.Group]:
+def create(
+    manifest: Path | Attempt, attributes: Mapping[str, Any], fingerprint: Mapping[str, Any]
+) -> Iterator[zarr.Group]:
     """Yield an empty root group; seal the store when the body ends well, leave nothing when it does not.
 
-    attributes go to the root and the manifest; fingerprint holds params_digest, code_digest and versions.
+    manifest: its path, or what `ownership.claim` yielded for it; attributes go to the root and the manifest;
+    fingerprint holds params_digest, code_digest and versions.
+    `DataError` when another attempt at the same store began meanwhile: only the last one seals.
     """
-    final = store_path(manifest)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    manifest.unlink(missing_ok=True)
-    attempt = final.with_name(f"{STORE}.{os.getpid()}.part")
+    attempt = manifest if isinstance(manifest, Attempt) else Attempt(manifest)
     try:
-        root = zarr.open_group(attempt, mode="w", zarr_format=3)
+        attempt.require()
+        store = Recorded(attempt.folder)
+        root = zarr.open_group(store, mode="w", zarr_format=3)
         root.attrs.update(dict(attributes))
         yield root
-        _consolidate(attempt)
-        shutil.rmtree(final, ignore_errors=True)
-        attempt.rename(final)
-        seal(manifest, attributes=attributes, fingerprint=fingerprint, files=_digests(final))
+        _consolidate(store)
+        content = _content(attributes, fingerprint, _digests(store))
+        attempt.replace(lambda: write_json(attempt.manifest, content))
+    except Exception:
+        attempt.require()  # an attempt whose folder was removed fails in many ways, for this one reason
+        raise
     finally:
-        shutil.rmtree(attempt, ignore_errors=True)
+        attempt.leave()
 
 
-def _consolidate(path: Path) -> None:
+def _consolidate(store: Recorded) -> None:
     """Gather all metadata in the root, without which xarray warns on every opening."""
     with warnings.catch_warnings():
         # zarr says on writing that format 3 does not specify this yet; xarray and zarr both read it.
         warnings.filterwarnings("ignore", message="Consolidated metadata")
-        zarr.consolidate_metadata(path, zarr_format=3)
+        zarr.consolidate_metadata(store, zarr_format=3)
 
 
-def seal(
-    manifest: Path,
-    *,
-    attributes: Mapping[str, Any],
-    fingerprint: Mapping[str, Any],
-    files: Mapping[str, Any],
-    reason: str = "",
+def seal_empty(
+    manifest: Path | Attempt, *, attributes: Mapping[str, Any], fingerprint: Mapping[str, Any], reason: str
 ) -> None:
-    """Write the manifest, last and atomically; with a reason it is a tombstone: sealed, known to be empty."""
-    content = {
+    """A tombstone: sealed, known to be empty for a reason; replaces whatever store was there."""
+    content = _content(attributes, fingerprint, {}, reason)
+    attempt = manifest if isinstance(manifest, Attempt) else Attempt(manifest)
+    attempt.replace(lambda: write_json(attempt.manifest, content))
+
+
+def _content(
+    attributes: Mapping[str, Any], fingerprint: Mapping[str, Any], files: Mapping[str, Digest], reason: str = ""
+) -> dict[str, Any]:
+    """What a manifest says."""
+    return {
         "schema_version": SCHEMA_VERSION,
         "status": "tombstone" if reason else "ok",
         "reason": reason,
@@ -78,13 +81,12 @@ def seal(
         **fingerprint,
         "files": dict(files),
     }
-    write_json(manifest, content)
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Sorted, readable JSON, complete or absent."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART}")
     try:
         part.write_text(json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
         part.replace(path)
@@ -97,31 +99,18 @@ def put(group: zarr.Group, name: str, values: np.ndarray, dims: tuple[str, ...],
     if values.dtype.kind in "UO":
         array = group.create_array(name, shape=values.shape, dtype="string", dimension_names=dims)
     else:
-        shard, chunk = _grid(values)
+        grid = block_grid(values.shape, values.itemsize)
         array = group.create_array(
             name,
             shape=values.shape,
             dtype=values.dtype,
-            chunks=chunk,
-            shards=shard,
-            compressors=ZstdCodec(level=1),
+            chunks=grid.chunk,
+            shards=None if grid.chunk == grid.shard else grid.shard,
+            compressors=COMPRESSOR,
             dimension_names=dims,
         )
     array.attrs.update(attributes)
     array[...] = values
-
-
-def _grid(values: np.ndarray) -> tuple[tuple[int, ...] | None, tuple[int, ...]]:
-    """Shard and chunk shapes: a chunk is one site x a run of rows, a shard as many of them as 128 MB hold."""
-    shape = tuple(max(n, 1) for n in values.shape)
-    if values.ndim < 3:
-        return None, shape
-    row_bytes = max(values.itemsize * int(np.prod(shape[2:])), 1)
-    run = max(min(shape[1], _CHUNK_BYTES // row_bytes), 1)
-    runs = -(-shape[1] // run)
-    per_site = max(min(runs, _SHARD_BYTES // (run * row_bytes)), 1)
-    sites = max(min(shape[0], _SHARD_BYTES // (run * runs * row_bytes)), 1) if per_site == runs else 1
-    return (sites, run * per_site, *shape[2:]), (1, run, *shape[2:])
 
 
 def read_manifest(manifest: Path) -> dict[str, Any]:
@@ -176,8 +165,17 @@ def _files(root: Path) -> list[str]:
     return sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file())
 
 
-def _digests(root: Path) -> dict[str, dict[str, Any]]:
-    return {n: {"bytes": (root / n).stat().st_size, "sha256": _sha256(root / n)} for n in _files(root)}
+def _digests(store: Recorded) -> dict[str, Digest]:
+    """Size and digest of every file, as remembered from writing; `DataError` where the disk holds another size."""
+    found: dict[str, Digest] = {}
+    for name in _files(store.root):
+        found[name] = store.digests[name]
+        if (store.root / name).stat().st_size != found[name]["bytes"]:
+            raise DataError(f"{store.root / name}: shorter or longer than it was written; look at the disk and rerun")
+    lost = sorted(set(store.digests) - set(found))
+    if lost:
+        raise DataError(f"{store.root / lost[0]}: gone since it was written; look at the disk and rerun")
+    return found
 
 
 def _sha256(path: Path) -> str:
