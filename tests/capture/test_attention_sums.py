@@ -9,6 +9,7 @@ from transformers.models.gpt_neox.modeling_gpt_neox import apply_rotary_pos_emb 
 from transformers.models.modernbert.modeling_modernbert import apply_rotary_pos_emb as rotate_modernbert
 
 from isotrace.capture.attention import attention_sums
+from isotrace.capture.inputs import forward_arguments
 from isotrace.errors import DataError
 
 BUCKETS = ("b0", "b1")
@@ -121,9 +122,10 @@ def test_a_sliding_window_hides_what_is_out_of_it(make_case):
 
 
 def test_logits_are_those_of_the_models_usual_attention(case):
-    usual = case.model(input_ids=case.ids).logits
+    given = forward_arguments(case.model, case.ids, case.targets)
+    usual = case.model(**given).logits
     case.model.set_attn_implementation("isotrace")
-    ours = case.model(input_ids=case.ids).logits
+    ours = case.model(**given).logits
     torch.testing.assert_close(ours, usual, rtol=1e-4, atol=1e-5 * float(usual.abs().max()))
 
 

@@ -32,5 +32,6 @@ def test_dependence_within_a_sequence_widens_the_interval() -> None:
 
 
 def test_a_single_sequence_gives_no_interval() -> None:
-    bounds = resampled(np.eye(4), np.zeros(4, int), [np.eye(4)[:, :2]], False, SPEC).interval(0, 2)
-    assert np.isnan(bounds).all()
+    found = resampled(np.eye(4), np.zeros(4, int), [np.eye(4)[:, :2]], False, SPEC)
+    assert np.isnan(found.interval(0, 2)).all()
+    assert found.missing == "no interval: all rows are from one sequence"

@@ -67,7 +67,14 @@ class Params:
         s, m = self.study, self.study.models[model]
         masking = plain(s.masking) if m.objective == "mlm" else {}
         return spec(
-            s, "sample", seed=s.seed, objective=m.objective, buckets=s.buckets, sample=s.sample, masking=masking
+            s,
+            "sample",
+            seed=s.seed,
+            objective=m.objective,
+            buckets=s.buckets,
+            sample=s.sample,
+            masking=masking,
+            moments_tokens=s.capture.moments_tokens,
         )
 
     def train(self, model: str) -> dict[str, Any]:
@@ -116,6 +123,8 @@ class Params:
             objective=m.objective,
             device=s.execution.device,
             buckets=s.bucket_names,
+            store=s.store,
+            modules=m.modules,
             **plain(s.capture),
         )
 

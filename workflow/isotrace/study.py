@@ -34,6 +34,7 @@ class Study(Block):
     sample: inputs.Sample = key(inputs.Sample(), inputs.Sample.__doc__ or "")
     masking: inputs.Masking = key(inputs.Masking(), inputs.Masking.__doc__ or "")
     capture: analysis.Capture = key(analysis.Capture(), analysis.Capture.__doc__ or "")
+    store: analysis.Store = key(analysis.Store(), analysis.Store.__doc__ or "")
     bases: analysis.Bases = key(analysis.Bases(), analysis.Bases.__doc__ or "")
     energy: analysis.Energy = key(analysis.Energy(), analysis.Energy.__doc__ or "")
     isotropy: analysis.Isotropy = key(analysis.Isotropy(), analysis.Isotropy.__doc__ or "")

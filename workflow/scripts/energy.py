@@ -3,18 +3,25 @@
 from pathlib import Path
 
 from isotrace.analysed import Analysed
+from isotrace.bases import moving_maps
 from isotrace.geometry.energy import energy_table
 from isotrace.job import job
 from isotrace.readers import read_bucket, read_moments
 from isotrace.results import write_stage
+from isotrace.weight_moments import read_weights
 
 with job(snakemake) as spec:
     names = [Path(output).stem for output in snakemake.output]
     opened = Analysed.open(snakemake.input, spec, names)
+    bases = list(opened.bases)
+    if opened.moments is not None and "moving" in spec["kinds"]:
+        bases += moving_maps(Path(snakemake.input.moments), spec["methods"], spec)
     for name, output in zip(names, snakemake.output, strict=True):
         frame = None
         if opened.cache is not None:
             moments = read_moments(opened.moments, name, "eval", "activation")
             variance = {site: m.covariance for site, m in moments.items() if m.n > 1}
-            frame = energy_table(read_bucket(opened.cache, name, "eval"), opened.bases, spec, variance=variance)
+            weights = read_weights(opened.moments, name)
+            bucket = read_bucket(opened.cache, name, "eval")
+            frame = energy_table(bucket, bases, spec, variance=variance, weights=weights)
         write_stage(output, frame, "energy", opened.sites)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from isotrace.bases import moving_basis, write_moving
+from isotrace.bases import joined, moving_basis, moving_maps, write_moving
 from isotrace.errors import DataError
 from isotrace.job import job
 from isotrace.store import is_tombstone
@@ -12,6 +12,9 @@ with job(snakemake) as spec:
     caches = {Path(path).stem: Path(path) for path in snakemake.input.cache}
     if not moments:
         raise DataError("no checkpoint can be read, so there is no basis; see the audit table")
-    bases = {path.stem: moving_basis(path, caches.get(path.stem), spec["method"], spec) for path in moments}
+    bases = {}
+    for path in moments:
+        sites = moving_basis(path, caches.get(path.stem), spec["method"], spec)
+        bases[path.stem] = joined(sites, moving_maps(path, [spec["method"]], spec))
     attributes = {"pool_center": spec["pool_center"], "pool_scale": spec["pool_scale"]}
     write_moving(Path(snakemake.output.bases), bases, attributes)

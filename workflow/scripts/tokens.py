@@ -5,7 +5,7 @@ from pathlib import Path
 from isotrace.corpus.shape import with_shape
 from isotrace.corpus.sources import read_texts
 from isotrace.corpus.stores import write_tokens
-from isotrace.corpus.tokenizer import load_tokenizer
+from isotrace.corpus.tokenizer import load_tokenizer, mask_token_id
 from isotrace.corpus.tokens import tokenize
 from isotrace.job import job
 
@@ -14,5 +14,5 @@ with job(snakemake) as spec:
     shape = snakemake.input.shape  # a path, or nothing for a model that is trained here
     shaped = with_shape(spec, Path(shape) if shape else None)
     tokens = tokenize(read_texts(Path(snakemake.input.documents)), tokenizer, shaped)
-    attributes = {"mask_token_id": tokenizer.mask_token_id, "tokenizer_size": len(tokenizer)}
+    attributes = {"mask_token_id": mask_token_id(tokenizer), "tokenizer_size": len(tokenizer)}
     write_tokens(Path(snakemake.output.manifest), tokens, spec, attributes)

@@ -15,11 +15,17 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
+from isotrace.capture.inputs import forward_arguments, is_encoder_decoder
+from isotrace.capture.losses import IGNORED
 from isotrace.capture.trace import as_tensor
 from isotrace.errors import DataError
 from isotrace.geometry.head_sums import HeadSums, add, sequence_sums
 
 NAME = "isotrace"
+
+
+class Unavailable(DataError):
+    """Attention of this family cannot be read; everything else of it can."""
 
 
 class Reader:
@@ -29,9 +35,11 @@ class Reader:
         self.buckets = buckets
         self.bucket: NDArray[np.integer] = np.empty((0, 0), np.int64)
         self.sums: dict[int, HeadSums] = {}
+        self._layers: dict[nn.Module, int] = {}
 
-    def read(self, layer: int, query: Tensor, key: Tensor, logits: Tensor, visible: Tensor) -> None:
+    def read(self, module: nn.Module, query: Tensor, key: Tensor, logits: Tensor, visible: Tensor) -> None:
         """query (b, H, T, d_h), key (b, K, T, d_h), logits (b, H, T, T), visible (b, T, T)."""
+        layer = self._layers.setdefault(module, len(self._layers))  # in order of depth; not every family numbers them
         for i in range(query.shape[0]):
             one = sequence_sums(
                 layer,
@@ -65,15 +73,17 @@ def attend(
     value: Tensor,
     attention_mask: Tensor | None,
     scaling: float | None = None,
+    position_bias: Tensor | None = None,
     **others: Any,
 ) -> tuple[Tensor, Tensor]:
     """Softmax attention as the eager path computes it, telling the reader what it saw.
 
-    query (b, H, T, d_h); key, value (b, K, T, d_h); attention_mask (b, 1, T, T) added to the logits.
+    query (b, H, T, d_h); key, value (b, K, T, d_h); attention_mask (b, 1, T, T) and position_bias (1, H, T, T; T5)
+    are added to the logits.
     """
     unread = [name for name in ("softcap", "s_aux") if others.get(name) is not None]
     if unread:
-        raise DataError(f"{type(module).__name__}: attention is not available, {unread[0]} would be left out")
+        raise Unavailable(f"{type(module).__name__}: attention is not available, {unread[0]} would be left out")
     group = query.shape[1] // key.shape[1]
     keys, values = key.repeat_interleave(group, dim=1), value.repeat_interleave(group, dim=1)
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
@@ -84,8 +94,10 @@ def attend(
         mask = attention_mask[..., :length]
         visible = (mask > torch.finfo(mask.dtype).min / 2).expand(b, -1, length, length)[:, 0]
         logits = logits + mask
+    if position_bias is not None:
+        logits = logits + position_bias
     if _reader:
-        _reader[-1].read(int(module.layer_idx), query, key, logits, visible)  # type: ignore[arg-type]
+        _reader[-1].read(module, query, key, logits, visible)
     weights = nn.functional.softmax(logits, dim=-1, dtype=torch.float32).to(query.dtype)
     return torch.matmul(weights, values).transpose(1, 2).contiguous(), weights
 
@@ -120,10 +132,18 @@ def attention_sums(
         for start in range(0, len(inputs), batch_size):
             batch = slice(start, start + batch_size)
             reader.bucket = bucket[batch]
-            model.base_model(input_ids=as_tensor(inputs[batch], device))
+            _run(model, as_tensor(inputs[batch], device))
     if not reader.sums:
-        raise DataError(f"{type(model).__name__}: attention is not available, its layers offer no seam to read it")
+        raise Unavailable(f"{type(model).__name__}: attention is not available, its layers offer no seam to read it")
     return [reader.sums[layer] for layer in sorted(reader.sums)]
+
+
+def _run(model: Any, ids: Tensor) -> None:
+    """The blocks alone, without a head; of an encoder-decoder its encoder, where activations are captured too."""
+    if is_encoder_decoder(model):
+        model.get_encoder()(input_ids=ids)
+    else:
+        model.base_model(**forward_arguments(model, ids, torch.full_like(ids, IGNORED)))
 
 
 def _array(tensor: Tensor) -> NDArray[np.float64]:

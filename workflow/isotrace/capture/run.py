@@ -5,23 +5,32 @@ Loading again for attention, or once a bucket, would only repeat the work.
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
-from isotrace.capture.attention import attention_sums
-from isotrace.capture.sites import choose, find_sites
-from isotrace.capture.writer import collect, write_cache, write_heads, write_moments
+from isotrace.capture.attention import Unavailable, attention_sums
+from isotrace.capture.heads import write_heads
+from isotrace.capture.maps import Maps, find_maps
+from isotrace.capture.selfcheck import self_check
+from isotrace.capture.sites import choose, find_sites, width
+from isotrace.capture.stores import capture_stores, plan
+from isotrace.capture.trace import as_tensor
 from isotrace.checkpoints.load import load_model
 from isotrace.checkpoints.memory import keep_freed_memory
 from isotrace.corpus.stores import Passes, read_passes
+from isotrace.corpus.tokens import EVAL
 from isotrace.errors import ConfigError
-from isotrace.geometry.head_sums import HeadSums
-from isotrace.store import create, fingerprint, seal
+from isotrace.limits import check_limits
+from isotrace.ownership import Attempt, claim
+from isotrace.store import create, fingerprint, seal_empty
+
+CHECKED = 2
+"""Sequences that the self-check runs."""
 
 
 def capture_checkpoint(
@@ -30,44 +39,73 @@ def capture_checkpoint(
     """Seal rows, moments and attention sums of one checkpoint; tombstones where its audit found it broken."""
     audit = json.loads(audit_path.read_text(encoding="utf-8"))
     attributes = _attributes(audit, spec)
-    if audit["status"] == "broken":
-        for manifest in (cache, moments, heads):
-            manifest.with_suffix("").mkdir(parents=True, exist_ok=True)
-            seal(manifest, attributes=attributes, fingerprint=fingerprint(spec), files={}, reason=audit["reason"])
-        return
-    passes = read_passes(sample_path)
-    model = _ready(load_model(audit["source"]["path"], spec["objective"], dtype=spec["dtype"]), spec)
-    sites = find_sites(model)
-    kept = {name: sites[name] for name in choose(list(sites), spec["sites"])}
-    where = (passes.at, passes.rows["position"])
-    captured = collect(model, kept, passes.inputs, passes.targets, where, batch_size=spec["batch_size"])
-    sums = _attention(model, passes, spec)
-    attributes |= {"sample_digest": passes.digest, "model_sites": list(sites)}
-    with (
-        create(heads, attributes, fingerprint(spec)) as heads_root,
-        create(moments, attributes, fingerprint(spec)) as moments_root,
-        create(cache, attributes, fingerprint(spec)) as rows_root,
-    ):
-        write_heads(heads_root, sums)
-        for i, bucket in enumerate(spec["buckets"]):
-            rows = passes.rows["bucket"] == i
-            write_cache(rows_root.create_group(bucket), captured, rows, passes.rows)
-            write_moments(moments_root.create_group(bucket), captured, rows, passes.rows["split"])
+    with claim(cache, moments, heads) as (cache_attempt, moments_attempt, heads_attempt):
+        if audit["status"] == "broken":
+            for attempt in (cache_attempt, moments_attempt, heads_attempt):
+                seal_empty(attempt, attributes=attributes, fingerprint=fingerprint(spec), reason=audit["reason"])
+            return
+        passes = read_passes(sample_path)
+        model = _ready(load_model(audit["source"]["path"], spec["objective"], dtype=spec["dtype"]), spec)
+        seen = _look(model, passes, spec)
+        attributes |= {
+            "sample_digest": passes.digest,
+            "model_sites": seen.model_sites,
+            "self_check": seen.self_check,
+            "moments_tokens": spec["moments_tokens"],
+        }
+        _seal_heads(model, passes, heads_attempt, attributes, spec)
+        with (
+            create(moments_attempt, attributes, fingerprint(spec)) as moments_root,
+            create(cache_attempt, attributes, fingerprint(spec)) as cache_root,
+        ):
+            capture_stores(model, seen.sites, seen.maps, seen.d, passes, cache_root, moments_root, spec)
 
 
-def _attention(model: nn.Module, passes: Passes, spec: dict[str, Any]) -> list[HeadSums]:
-    """Sums of queries, keys and logits over the evaluation passes, from one more forward pass without gradients."""
-    chosen = np.flatnonzero(passes.split == 1)
-    inputs, buckets = passes.inputs[chosen], _buckets(passes, chosen)
-    return attention_sums(model, inputs, buckets, tuple(spec["buckets"]), batch_size=spec["batch_size"])
+@dataclass(frozen=True)
+class _Seen:
+    """What is read of a model, and what its self-check measured."""
+
+    model_sites: list[str]
+    sites: dict[str, nn.Module]
+    maps: Maps
+    d: int
+    self_check: dict[str, float]
 
 
-def _buckets(passes: Passes, chosen: NDArray[np.intp]) -> NDArray[np.int16]:
-    """Bucket of every original id, (p, T); position 0 belongs to none where the sample leaves it out."""
-    bucket: NDArray[np.int16] = passes.bucket_of[passes.originals[chosen]].copy()
+def _look(model: nn.Module, passes: Passes, spec: dict[str, Any]) -> _Seen:
+    """Find sites and maps, check that they are what they are named for and that their stores stay within limits."""
+    try:
+        every = find_sites(model, spec["modules"])
+    except ConfigError as error:
+        raise ConfigError(f"models.{spec['model']}.{error}") from None
+    sites = {name: every[name] for name in choose(list(every), spec["sites"])}
+    maps = Maps({}, {})
+    if spec["weight_gradients"] != "none":
+        maps = find_maps(model, every, [name for name in sites if name.startswith("block.")])
+    d = width(model, sites)
+    check_limits(plan(sites, maps, d, passes, spec), f"{spec['model']} {spec['checkpoint']}")
+    device = next(model.parameters()).device
+    few = (as_tensor(ids[:CHECKED], device) for ids in (passes.inputs, passes.targets))
+    return _Seen(list(every), sites, maps, d, self_check(model, every, *few))
+
+
+def _seal_heads(
+    model: nn.Module, passes: Passes, heads: Attempt, attributes: dict[str, Any], spec: dict[str, Any]
+) -> None:
+    """Sums of queries, keys and logits over the sampled evaluation passes, from a forward pass without gradients."""
+    chosen = np.intersect1d(np.flatnonzero(passes.split == EVAL), passes.at)
+    bucket = passes.bucket_of[passes.originals[chosen]].copy()  # of every original id, (p, T)
     if passes.exclude_first:
         bucket[:, 0] = -1
-    return bucket
+    try:
+        sums = attention_sums(
+            model, passes.inputs[chosen], bucket, tuple(spec["buckets"]), batch_size=spec["batch_size"]
+        )
+    except Unavailable as missing:
+        seal_empty(heads, attributes=attributes, fingerprint=fingerprint(spec), reason=str(missing))
+        return
+    with create(heads, attributes, fingerprint(spec)) as root:
+        write_heads(root, sums)
 
 
 def _ready(model: nn.Module, spec: dict[str, Any]) -> nn.Module:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from torch import nn
 
 AUTO_CLASSES = {"clm": "AutoModelForCausalLM", "mlm": "AutoModelForMaskedLM"}
+DENOISING = "AutoModelForSeq2SeqLM"
+"""The class for mlm of an encoder-decoder, whose decoder predicts what is masked."""
 DTYPES = ("float32", "bfloat16")
 _SHOWN = 4
 
@@ -39,7 +41,7 @@ def load_model(
         raise ConfigError(f"compute dtype {dtype!r}: allowed are {', '.join(DTYPES)}; float16 overflows")
     if objective not in AUTO_CLASSES:
         raise ConfigError(f"objective {objective!r}: allowed are {', '.join(AUTO_CLASSES)}")
-    model, info = _from_pretrained(Path(folder), AUTO_CLASSES[objective], dtype, attn_implementation)
+    model, info = _from_pretrained(Path(folder), objective, dtype, attn_implementation)
     _check_keys(folder, model, info)
     _check_finite(folder, model)
     model.eval()  # a model in train mode drops out, and two captures differ
@@ -47,8 +49,13 @@ def load_model(
     return model
 
 
+def auto_class(objective: str, config: Any) -> str:
+    """Name of the transformers class that has the objective's loss, for a config of that library."""
+    return DENOISING if objective == "mlm" and config.is_encoder_decoder else AUTO_CLASSES[objective]
+
+
 def _from_pretrained(
-    folder: Path, auto_class: str, dtype: str, attn_implementation: str
+    folder: Path, objective: str, dtype: str, attn_implementation: str
 ) -> tuple["nn.Module", dict[str, Any]]:
     require_checkpoint(folder)
     # A folder with .bin only must not send a conversion request to the hub.
@@ -56,9 +63,14 @@ def _from_pretrained(
     import torch
     import transformers
 
+    name = AUTO_CLASSES[objective]
     try:
         with _quiet():
-            model, info = getattr(transformers, auto_class).from_pretrained(
+            config = transformers.AutoConfig.from_pretrained(
+                str(folder), local_files_only=True, trust_remote_code=False
+            )
+            name = auto_class(objective, config)
+            model, info = getattr(transformers, name).from_pretrained(
                 str(folder),
                 dtype=getattr(torch, dtype),
                 attn_implementation=attn_implementation,
@@ -69,7 +81,7 @@ def _from_pretrained(
                 ignore_mismatched_sizes=True,  # refused below, where every key can be named
             )
     except Exception as error:  # transformers, safetensors, torch and json raise many kinds for a damaged folder
-        raise DataError(f"{folder}: cannot be loaded as {auto_class}: {_first_line(error)}") from error
+        raise DataError(f"{folder}: cannot be loaded as {name}: {_first_line(error)}") from error
     return model, info
 
 

@@ -80,16 +80,32 @@ def _pool(tokens: Tokens, bucket_of: NDArray[np.int16], spec: dict[str, Any], na
         target = np.where(labels == IGNORED, NO_TARGET, labels)
     else:
         target = np.concatenate([ids[:, 1:], np.full((len(ids), 1), NO_TARGET, ids.dtype)], axis=1)
+    bucket = position_buckets(ids, target, bucket_of, spec, tokens.special_ids)
     pool = _flat(sequence, draw, ids, target, split)
-    counted = pool.token_id if spec["bucket_by"] == "input" or spec["objective"] == "mlm" else pool.target_id
-    bucket = np.where(counted == NO_TARGET, NONE, bucket_of[counted])
-    keep = (bucket != NONE) & ~np.isin(pool.token_id, tokens.special_ids)
-    if spec["exclude_first"]:
-        keep &= pool.position > 0
-    if spec["objective"] == "clm":
-        keep &= pool.target_id != NO_TARGET  # the last position predicts nothing: its gradient is exactly zero
     masked = pool.target_id != NO_TARGET if spec["objective"] == "mlm" else pool.masked
-    return Sample(**{**vars(pool), "bucket": bucket.astype(np.int16), "masked": masked}).select(keep)
+    whole = Sample(**{**vars(pool), "bucket": bucket.ravel(), "masked": masked})  # (n, T) -> (n*T,)
+    return whole.select(whole.bucket != NONE)
+
+
+def position_buckets(
+    ids: NDArray[np.int32],
+    target: NDArray[np.integer],
+    bucket_of: NDArray[np.int16],
+    spec: dict[str, Any],
+    special_ids: tuple[int, ...],
+) -> NDArray[np.int16]:
+    """Bucket of every position that may be read, NONE elsewhere, (n, T); ids the original ones, target -1 for none.
+
+    spec: ``objective``, ``bucket_by``, ``exclude_first``, as in ``sample``.
+    """
+    by_input = spec["bucket_by"] == "input" or spec["objective"] == "mlm"
+    counted = ids if by_input else target
+    excluded = (counted == NO_TARGET) | np.isin(ids, special_ids)
+    if spec["objective"] == "clm":
+        excluded |= target == NO_TARGET  # the last position predicts nothing: its gradient is exactly zero
+    if spec["exclude_first"]:
+        excluded[:, 0] = True
+    return np.where(excluded, NONE, bucket_of[counted]).astype(np.int16)
 
 
 def _flat(

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrace.corpus.buckets import bucket_of_ids
-from isotrace.corpus.sample import IGNORED, Sample, masks, sample
-from isotrace.corpus.tokens import Tokens
+from isotrace.corpus.sample import IGNORED, NO_TARGET, Sample, masks, position_buckets, sample
+from isotrace.corpus.tokens import EVAL, Tokens
 from isotrace.errors import DataError
 from isotrace.store import create, digest, fingerprint, open_store, put, read_manifest
 
@@ -21,13 +21,15 @@ ROWS = ("sequence", "draw", "position", "token_id", "target_id", "bucket", "spli
 class Passes:
     """What is run through a model: p rows of T ids, and which positions of them are kept.
 
-    inputs, targets, originals (p, T): ids shown, ids predicted (-100 for none), ids of the text; sequence,
-    split (p,); rows: the sampled positions, each array (n,), and ``at`` (n,), the pass each lies in.
+    inputs, targets, originals (p, T): ids shown, ids predicted (-100 for none), ids of the text; position_bucket
+    (p, T): the bucket of every position that may be read, -1 elsewhere; sequence, split (p,); rows: the sampled
+    positions, each array (n,), and ``at`` (n,), the pass each lies in.
     """
 
     inputs: NDArray[np.int32]
     targets: NDArray[np.int32]
     originals: NDArray[np.int32]
+    position_bucket: NDArray[np.int16]
     sequence: NDArray[np.int32]
     split: NDArray[np.int8]
     rows: Mapping[str, NDArray[Any]]
@@ -74,7 +76,7 @@ def write_sample(manifest: Path, tokens_manifest: Path, spec: Mapping[str, Any])
     if spec["objective"] == "mlm":
         drawn |= _masking(spec["masking"], read_manifest(tokens_manifest)["attributes"])
     chosen = sample(tokens, bucket_of, drawn)
-    passes = _passes(tokens, chosen, drawn)
+    passes = _passes(tokens, bucket_of, chosen, drawn, all_eval=spec["moments_tokens"] == "all")
     attributes = {
         "special_ids": list(tokens.special_ids),
         "tokenizer_digest": tokens.tokenizer_digest,
@@ -102,9 +104,19 @@ def _masking(masking: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[
     }
 
 
-def _passes(tokens: Tokens, chosen: Sample, spec: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """The (sequence, draw) pairs that hold a sampled position, in order, with what the model sees and predicts."""
-    pairs = np.unique(np.stack([chosen.sequence, chosen.draw], axis=1), axis=0)
+def _passes(
+    tokens: Tokens, bucket_of: NDArray[np.int16], chosen: Sample, spec: Mapping[str, Any], *, all_eval: bool
+) -> dict[str, NDArray[Any]]:
+    """The (sequence, draw) pairs that hold a sampled position, or every evaluation pair as well, in order.
+
+    With what the model sees and predicts, and the bucket of every position that may be read.
+    """
+    pairs = np.stack([chosen.sequence, chosen.draw], axis=1).astype(np.int64)
+    if all_eval:
+        draws = np.arange(spec["mask_draws"] if spec["objective"] == "mlm" else 1)
+        every = np.stack(np.meshgrid(tokens.sequences(EVAL), draws, indexing="ij"), axis=-1)
+        pairs = np.concatenate([pairs, every.reshape(-1, 2)])  # (sequences, draws, 2) -> (pairs, 2)
+    pairs = np.unique(pairs, axis=0)
     sequence, draw = pairs[:, 0].astype(np.int32), pairs[:, 1].astype(np.int16)
     originals = tokens.ids[sequence]
     if spec["objective"] == "mlm":
@@ -112,10 +124,12 @@ def _passes(tokens: Tokens, chosen: Sample, spec: Mapping[str, Any]) -> dict[str
     else:
         inputs, targets = originals, np.full_like(originals, IGNORED)
         targets[:, :-1] = originals[:, 1:]
+    predicted = np.where(targets == IGNORED, NO_TARGET, targets)
     return {
         "inputs": inputs,
         "targets": targets,
         "originals": originals,
+        "position_bucket": position_buckets(originals, predicted, bucket_of, dict(spec), tokens.special_ids),
         "pass_sequence": sequence,
         "pass_draw": draw,
         "pass_split": tokens.split[sequence],
@@ -132,6 +146,7 @@ def read_passes(manifest: Path) -> Passes:
         inputs=root["inputs"][...],
         targets=root["targets"][...],
         originals=root["originals"][...],
+        position_bucket=root["position_bucket"][...],
         sequence=root["pass_sequence"][...],
         split=root["pass_split"][...],
         rows=rows,

@@ -78,3 +78,11 @@ def tokenizer_digest(tokenizer: Any) -> str:
     behaviour = {name: value for name, value in content.items() if name not in ("truncation", "padding")}
     canonical = json.dumps([behaviour, sorted(tokenizer.all_special_ids)], sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def mask_token_id(tokenizer: Any) -> int | None:
+    """The id that stands for a hidden token: the mask's, or T5's first sentinel; None where there is neither."""
+    if tokenizer.mask_token_id is not None:
+        return int(tokenizer.mask_token_id)
+    sentinel = tokenizer.get_vocab().get("<extra_id_0>")
+    return None if sentinel is None else int(sentinel)

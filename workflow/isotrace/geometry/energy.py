@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from isotrace.errors import ConfigError
 from isotrace.geometry.bases import Basis
-from isotrace.geometry.energy_interval import Resampled, resampled
+from isotrace.geometry.energy_operators import Absent, MapMoments, Operator, row_operator, weight_operator
 from isotrace.geometry.nulls import haar_mean, haar_sd, haar_weights, p_value, root, variance_weighted_frames
 from isotrace.geometry.rows import Bucket, Quantity
 
 Array = NDArray[np.float64]
 QUANTITIES: tuple[Quantity, ...] = ("activation", "gradient")
 NOT_EXACT = "no exact moments for variance_weighted"
+NO_ENERGY = "no interval: a resample has no energy"
 EMPTY = {"energy": np.nan, "energy_lo": np.nan, "energy_hi": np.nan, "enrichment": np.nan}
 NO_NULL = dict.fromkeys(("null_mean", "null_mean_exact", "null_sd_exact", "ratio", "z", "p_value"), np.nan)
 
@@ -31,18 +32,6 @@ class Null:
     draws: Array
     mean: float
     sd: float
-
-
-@dataclass(frozen=True)
-class Operator:
-    """Rows (n, d), centred if they are to be, with G = sum x x^T / n, its trace and eigenvalues (d,)."""
-
-    rows: Array
-    sequence: NDArray[np.integer]
-    centred: bool
-    matrix: Array
-    trace: float
-    eigenvalues: Array
 
 
 def energy_fraction(operator: Array, vectors: Array) -> float:
@@ -84,14 +73,19 @@ def _haar_null(values: Array, rank: int, draws: int, seed: int) -> Null:
 
 
 def energy_table(
-    bucket: Bucket, bases: Sequence[Basis], spec: Mapping[str, Any], *, variance: Mapping[str, Array]
+    bucket: Bucket,
+    bases: Sequence[Basis],
+    spec: Mapping[str, Any],
+    *,
+    variance: Mapping[str, Array],
+    weights: Mapping[str, MapMoments] | None = None,
 ) -> pd.DataFrame:
     """One row per site, quantity, basis, rank and null space of a bucket.
 
-    Activations are always centred (energy of their variance), gradients as ``spec["centred"]`` says.
-    variance[site] (d, d) is the covariance of evaluation activations that the variance-weighted null
-    draws from; a site of one row has none. The ratio is to the exact mean of a Haar null, to the mean of
-    the draws otherwise. energy_lo and energy_hi: percentile bootstrap over sequences. Columns without the
+    variance[site] (d, d) is the covariance of evaluation activations that the variance-weighted null draws from;
+    a site of one row has none. weights["block.0:NAME"] adds the quantity weight_gradient:NAME at that block. A
+    basis is used for the sites and maps that it has. The ratio is to the exact mean of a Haar null, to the mean
+    of the draws otherwise. energy_lo and energy_hi: percentile bootstrap over sequences. Columns without the
     keys that are joined later; see ``tables`` for units.
     """
     unknown = set(spec["null_spaces"]) - {"complement", "ambient", "variance_weighted"}
@@ -99,69 +93,63 @@ def energy_table(
         raise ConfigError(f"energy.null_spaces: {sorted(unknown)} are not complement, ambient or variance_weighted")
     rows: list[dict[str, Any]] = []
     for site in bucket.sites:
-        listed = {quantity: _operator(bucket, site, quantity, spec) for quantity in QUANTITIES}
-        bootstraps = {
-            quantity: resampled(o.rows, o.sequence, [b.at(site, max(spec["ranks"])) for b in bases], o.centred, spec)
-            for quantity, o in listed.items()
-            if isinstance(o, Operator)
-        }
-        weighted = "variance_weighted" in spec["null_spaces"] and site in variance
-        half = root(variance[site]) if weighted else np.zeros((0, 0))
-        for index, basis in enumerate(bases):
-            for rank in spec["ranks"]:
-                rows += _cell(site, basis, index, rank, listed, bootstraps, half, spec)
+        fitted = [basis for basis in bases if site in basis.sites]
+        vectors = [basis.at(site, max(spec["ranks"])) for basis in fitted]
+        listed: dict[str, Operator | Absent] = {q: row_operator(bucket, site, q, vectors, spec) for q in QUANTITIES}
+        rows += _compared(site, listed, fitted, variance.get(site), spec)
+    for name, found in (weights or {}).items():
+        quantity = f"weight_gradient:{name.partition(':')[2]}"
+        fitted = [basis for basis in bases if name in basis.sites]
+        covariance = found.inputs.covariance if found.inputs.n > 1 else None
+        rows += _compared(name, {quantity: weight_operator(found, spec)}, fitted, covariance, spec)
     frame = pd.DataFrame(rows)
     frame.insert(1, "bucket", bucket.name)
     return frame
 
 
-def _operator(bucket: Bucket, site: str, quantity: Quantity, spec: Mapping[str, Any]) -> Operator | tuple[int, str]:
-    """The operator of one site and quantity, or how many rows there are and why that is not enough."""
-    found = bucket.rows(site, quantity)
-    if found.n < spec["min_rows"]:
-        return found.n, f"{found.n} rows, fewer than min_rows {spec['min_rows']}"
-    centred = quantity == "activation" or bool(spec["centred"])
-    values = found.values - found.values.mean(axis=0) if centred else found.values
-    rows = np.asarray(values, np.float64)
-    matrix = rows.T @ rows / found.n
-    trace = float(np.trace(matrix))
-    if trace <= 0:
-        return found.n, "the rows have no energy"
-    eigenvalues = np.clip(np.linalg.eigvalsh(matrix), 0, None)
-    return Operator(rows, found.sequence, centred, matrix, trace, eigenvalues)
+def _compared(
+    place: str,
+    listed: Mapping[str, Operator | Absent],
+    bases: Sequence[Basis],
+    covariance: Array | None,
+    spec: Mapping[str, Any],
+) -> list[dict[str, Any]]:
+    """Rows of all quantities at a site, or at a map "site:NAME", in every basis at every rank."""
+    asked = "variance_weighted" in spec["null_spaces"]
+    half = root(covariance) if asked and covariance is not None else np.zeros((0, 0))
+    rows = []
+    for index, basis in enumerate(bases):
+        for rank in spec["ranks"]:
+            key = {"site": place.partition(":")[0], "basis": basis.kind, "method": basis.method, "rank": rank}
+            rows += [key | row for row in _cell(basis.at(place, rank), index, rank, listed, half, spec)]
+    return rows
 
 
 def _cell(
-    site: str,
-    basis: Basis,
+    vectors: Array,
     index: int,
     rank: int,
-    listed: Mapping[Quantity, Operator | tuple[int, str]],
-    bootstraps: Mapping[Quantity, Resampled],
+    listed: Mapping[str, Operator | Absent],
     half: Array,
     spec: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
-    """Rows of one site, basis and rank: both quantities share the variance-weighted draws."""
-    vectors = basis.at(site, rank)
+    """Rows of one basis and rank: all quantities share the variance-weighted draws."""
     missing = _invalid(vectors, rank)
     frames = None
     if "variance_weighted" in spec["null_spaces"] and not missing:
         frames = variance_weighted_frames(half, vectors, spec["draws"]["variance_weighted"], spec["seed"])
     rows = []
     for quantity, operator in listed.items():
-        key = {"site": site, "quantity": quantity, "basis": basis.kind, "method": basis.method, "rank": rank}
-        n = len(operator.rows) if isinstance(operator, Operator) else operator[0]
-        reason = missing if isinstance(operator, Operator) else operator[1]
         if isinstance(operator, Operator) and not missing:
-            found = _measured(operator, vectors, bootstraps[quantity], index, rank)
+            found = _measured(operator, vectors, index, rank)
+            short = "" if np.isfinite(found["energy_lo"]) else operator.bootstrap.missing or NO_ENERGY
             nulls = [_null_columns(s, operator, vectors, frames, found["energy"], spec) for s in spec["null_spaces"]]
         else:
-            found = EMPTY
-            nulls = [{"null_space": s, **NO_NULL, "n_nulls": 0, "reason": reason} for s in spec["null_spaces"]]
-        short = "" if reason or np.isfinite(found["energy_lo"]) else "no interval: all rows are from one sequence"
+            found, short = EMPTY, missing if isinstance(operator, Operator) else operator.reason
+            nulls = [{"null_space": s, **NO_NULL, "n_nulls": 0, "reason": ""} for s in spec["null_spaces"]]
         for null in nulls:
             null["reason"] = "; ".join(r for r in (null["reason"], short) if r)
-        rows += [{**key, "n_tokens": n, **found, **null} for null in nulls]
+        rows += [{"quantity": quantity, "n_tokens": operator.n, **found, **null} for null in nulls]
     return rows
 
 
@@ -174,9 +162,9 @@ def _invalid(vectors: Array, rank: int) -> str:
     return f"rank {rank} leaves no complement of that rank in width {d}" if 2 * rank > d else ""
 
 
-def _measured(operator: Operator, vectors: Array, bootstrap: Resampled, index: int, rank: int) -> dict[str, float]:
+def _measured(operator: Operator, vectors: Array, index: int, rank: int) -> dict[str, float]:
     energy = min(energy_fraction(operator.matrix, vectors), 1.0)
-    lo, hi = bootstrap.interval(index, rank)
+    lo, hi = operator.bootstrap.interval(index, rank)
     return {
         "energy": energy,
         "energy_lo": lo,

@@ -17,13 +17,19 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Resampled:
-    """Energy in the first j + 1 components of each basis in each resample, fractions[basis] (R, K)."""
+    """Energy in the first j + 1 components of each basis in each resample, fractions[basis] (R, K).
+
+    ``missing`` says why there are none, or nothing.
+    """
 
     fractions: tuple[Array, ...]
     confidence: float
+    missing: str = ""
 
     def interval(self, index: int, rank: int) -> tuple[float, float]:
-        """Percentile bounds of the energy of basis ``index`` at ``rank``; NaN where one sequence is all there is."""
+        """Percentile bounds of the energy of basis ``index`` at ``rank``; NaN where there are no resamples."""
+        if self.missing:
+            return np.nan, np.nan
         tail = (1 - self.confidence) / 2
         lo, hi = np.quantile(self.fractions[index][:, rank - 1], [tail, 1 - tail])
         return float(lo), float(hi)
@@ -43,7 +49,7 @@ def resampled(
     """
     unique, label = np.unique(sequence, return_inverse=True)
     if unique.size < 2:
-        return Resampled(tuple(np.full((1, b.shape[1]), np.nan) for b in bases), float(spec["confidence"]))
+        return Resampled((), float(spec["confidence"]), "no interval: all rows are from one sequence")
     draws = _counts(unique.size, spec)
     size = np.bincount(label, minlength=unique.size).astype(np.float64)
     sums = _by_sequence(rows, label, unique.size)

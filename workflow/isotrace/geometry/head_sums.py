@@ -13,22 +13,6 @@ Float = NDArray[np.float64]
 SHARPNESS = ("entropy", "max_weight", "logit_sd")
 
 
-HEAD_DIMENSIONS = {
-    "q_count": ("query_bucket",),
-    "q_sum": ("query_bucket", "head", "feature"),
-    "q_norm": ("query_bucket", "head"),
-    "q_second": ("query_bucket", "head", "feature", "feature_other"),
-    "k_count": ("bucket",),
-    "k_sum": ("bucket", "key_head", "feature"),
-    "k_norm": ("bucket", "key_head"),
-    "rows": ("query_bucket", "key_bucket"),
-    "entropy": ("query_bucket", "key_bucket", "head"),
-    "max_weight": ("query_bucket", "key_bucket", "head"),
-    "logit_sd": ("query_bucket", "key_bucket", "head"),
-}
-"""The arrays of ``HeadSums`` and their dimensions; ``key_bucket`` has one more entry, every visible key."""
-
-
 @dataclass(frozen=True)
 class HeadSums:
     """Float64 sums over the tokens of one layer; H query heads, K key heads (H a multiple of K), B buckets.
@@ -93,12 +77,29 @@ def empty_sums(layer: int, buckets: tuple[str, ...], *, heads: int, key_heads: i
     )
 
 
+def pack(sums: HeadSums) -> Float:
+    """All sums one after the other, (values,), in the order of the fields: one array instead of eleven files."""
+    return np.concatenate([getattr(sums, name).ravel() for name in _arrays(sums)])
+
+
+def unpack(values: Float, layer: int, buckets: tuple[str, ...], *, heads: int, key_heads: int, width: int) -> HeadSums:
+    """The inverse of ``pack``."""
+    zero = empty_sums(layer, buckets, heads=heads, key_heads=key_heads, width=width)
+    shapes = {name: getattr(zero, name).shape for name in _arrays(zero)}
+    parts = np.split(values, np.cumsum([int(np.prod(shape)) for shape in shapes.values()])[:-1])
+    found = {name: part.reshape(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
+    return HeadSums(layer, buckets, **found)
+
+
+def _arrays(sums: HeadSums) -> list[str]:
+    return [field.name for field in fields(sums) if field.name not in ("layer", "buckets")]
+
+
 def add(a: HeadSums, b: HeadSums) -> HeadSums:
     """Sums over the tokens of both; same layer, buckets and heads, or a ValueError."""
     if (a.layer, a.buckets) != (b.layer, b.buckets):
         raise ValueError(f"layer {a.layer} with {a.buckets} and layer {b.layer} with {b.buckets} do not add")
-    names = [field.name for field in fields(a) if field.name not in ("layer", "buckets")]
-    return replace(a, **{name: getattr(a, name) + getattr(b, name) for name in names})
+    return replace(a, **{name: getattr(a, name) + getattr(b, name) for name in _arrays(a)})
 
 
 def sequence_sums(

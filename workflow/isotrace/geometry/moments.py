@@ -64,6 +64,17 @@ def moments(rows: ArrayLike) -> Moments:
     return Moments(n, mean, y.T @ y, q @ y, float(q @ q))
 
 
+def from_sums(n: int, pivot: Array, first: Array, scatter: Array, q3: Array, q4: float) -> Moments:
+    """Moments of n rows from their sums about a fixed ``pivot`` (d,), with z a row minus the pivot.
+
+    first (d,) = sum z; scatter (d, d) = sum z z^T; q3 (d,) = sum |z|^2 z; q4 = sum |z|^4. No digits are lost while
+    the pivot lies within some standard deviations of the mean, as the mean of a part of the rows does.
+    """
+    if n == 0:
+        return empty(pivot.size)
+    return _recentred(Moments(n, pivot, scatter, q3, q4), first / n)
+
+
 def empty(d: int) -> Moments:
     """Moments of no rows of width d: the neutral element of ``merge``."""
     return Moments(0, np.zeros(d), np.zeros((d, d)), np.zeros(d), 0.0)

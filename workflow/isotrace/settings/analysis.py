@@ -64,6 +64,25 @@ class Capture(Block):
         None,
         "names among embed, block.I, final_norm; null: all up to 8 blocks, else six blocks and both ends",
     )
+    moments_tokens: Literal["sample", "all"] = key(
+        "sample",
+        "moments of the cached rows, or of every position of every evaluation sequence, with sums by group of "
+        "sequences; all also runs those sequences through the model",
+    )
+    weight_gradients: Literal["none", "moments", "matrices"] = key(
+        "none",
+        "gradients, by bucket, of the linear maps that read the residual stream: left out, their moments with bases "
+        "of what the maps read, or the matrices as well",
+    )
+
+
+class Store(Block):
+    """How rows are kept on disk."""
+
+    dtype: Literal["float32", "float16", "bfloat16"] = key(
+        "float32",
+        "float16 has a power-of-two scale a row, bfloat16 is kept as float32 values; both record their largest error",
+    )
 
 
 class Bases(Block):

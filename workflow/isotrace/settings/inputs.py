@@ -60,12 +60,23 @@ class Local(Block):
 Source = Annotated[Training | Local, Field(discriminator="kind")]
 
 
+class Modules(Block):
+    """Paths of modules in the loaded model, as `model.named_modules()` gives them."""
+
+    embed: str = key(..., "the input embedding, e.g. transformer.wte")
+    blocks: str = key(..., "the list of blocks, e.g. transformer.h")
+    final_norm: str | None = key(None, "the norm after the last block, e.g. transformer.ln_f; null where there is none")
+
+
 class Model(Block):
     """One series of checkpoints."""
 
     source: Source = key(..., "where the checkpoints come from")
     objective: Objective = key(..., "clm: next-token cross-entropy; mlm: masked cross-entropy")
     corpus: Slug | None = key(None, "name of a corpus; null takes the only one")
+    modules: Modules | None = key(
+        None, "where a family's sites are, when it is not among those that are found; see the README"
+    )
     total_steps: int | None = key(
         None, "length of training, of which early and late are shares; null: the last stored step", unit="steps", ge=1
     )
