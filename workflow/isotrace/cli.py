@@ -1,15 +1,16 @@
-"""The command ``isotrace``: run a study, say what came out, verify stores.
+"""The command ``isotrace``: run a study, say what came out, verify stores, measure what it costs.
 
 Exit codes: 0 done, 1 something of the user's to fix (one line says what), 2 wrong usage.
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from isotrace.errors import DataError, IsotraceError
+from isotrace.errors import ConfigError, DataError, IsotraceError
 from isotrace.study import Study, read
 
 
@@ -38,6 +39,14 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("paths", nargs="*", type=Path, default=[Path("results")], help="manifests or folders of them")
     verify.add_argument("--configfile", type=Path, help="also say which stores another config or code has made")
     verify.set_defaults(command=_verify)
+    bench = commands.add_parser("bench", help="measure one thing beside its baseline, as one line of JSON")
+    bench.add_argument("name", nargs="?", help="which; without it they are listed")
+    bench.add_argument(
+        "--size", nargs="+", default=[], metavar="NAME=N", help="sizes to use instead of the bench's own"
+    )
+    bench.add_argument("--pairs", type=int, default=5, help="runs of either side, in turns (default 5)")
+    bench.add_argument("--threads", type=int, default=1, help="threads of every library (default 1)")
+    bench.set_defaults(command=_bench)
     return parser
 
 
@@ -106,3 +115,23 @@ def _verify(options: argparse.Namespace) -> int:
         )
         print(again, file=sys.stderr)
     return 1 if bad else 0
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from isotrace.bench.registry import benches, measured
+
+    if options.name is None:
+        for found in benches().values():
+            sizes = " ".join(f"{key}={value}" for key, value in found.sizes.items())
+            print(f"{found.name}: {found.compared}; wanted {found.wanted} (--size {sizes})")
+        return 0
+    line = measured(options.name, sizes=_sizes(options.size), threads=options.threads, pairs=options.pairs)
+    print(json.dumps(line))
+    return 0
+
+
+def _sizes(given: Sequence[str]) -> dict[str, int]:
+    for text in given:
+        if not text.partition("=")[2].isdecimal():
+            raise ConfigError(f"bench --size: {text!r} is not NAME=N with N a whole number")
+    return {name: int(value) for name, _, value in (text.partition("=") for text in given)}
