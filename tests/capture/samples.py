@@ -17,6 +17,7 @@ from isotrace.store import create
 MAKING = {"params_digest": "", "code_digest": "", "versions": {}}
 BUCKETS = ["b0", "b1"]
 SPEC = {
+    "threads": 1,
     "buckets": BUCKETS,
     "batch_size": 2,
     "store": {"dtype": "float32"},

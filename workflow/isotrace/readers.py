@@ -16,6 +16,7 @@ from isotrace.geometry.head_sums import HeadSums, unpack
 from isotrace.geometry.moments import Moments
 from isotrace.geometry.rows import Bucket, Rows
 from isotrace.geometry.subspaces import pool
+from isotrace.shard_reader import read_array
 from isotrace.store import open_store, read_manifest
 
 SPLITS = {"fit": 0, "eval": 1}
@@ -36,7 +37,7 @@ def read_rows(group: Any, name: str, sites: int | slice = slice(None)) -> Float3
     """Rows of an array of a bucket, (n, d) for one site or (site, n, d), float32 however they are stored."""
     array = group[name]
     scaled = array.attrs.get("stored_dtype") == "float16"
-    return decode(array[sites], group[f"{name}_scale"][sites] if scaled else None)
+    return decode(read_array(array, sites), read_array(group[f"{name}_scale"], sites) if scaled else None)
 
 
 def read_bucket(root: zarr.Group, name: str, split: str) -> Bucket:

@@ -20,7 +20,7 @@ from isotrace.errors import DataError
 from isotrace.grids import block_grid
 from isotrace.ownership import PART, STORE, Attempt, store_path
 from isotrace.recorded import Digest, Recorded
-from isotrace.shards import COMPRESSOR
+from isotrace.shards import COMPRESSOR, ShardWriter
 
 SCHEMA_VERSION = 2
 
@@ -95,21 +95,23 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def put(group: zarr.Group, name: str, values: np.ndarray, dims: tuple[str, ...], **attributes: Any) -> None:
-    """Write one array with named dimensions; the first is the site where there are three."""
-    if values.dtype.kind in "UO":
-        array = group.create_array(name, shape=values.shape, dtype="string", dimension_names=dims)
-    else:
-        grid = block_grid(values.shape, values.itemsize)
-        array = group.create_array(
-            name,
-            shape=values.shape,
-            dtype=values.dtype,
-            chunks=grid.chunk,
-            shards=None if grid.chunk == grid.shard else grid.shard,
-            compressors=COMPRESSOR,
-            dimension_names=dims,
-        )
-    array.attrs.update(attributes)
+    """Write one array with named dimensions, in one file where it is small; in a store that is being created."""
+    text = values.dtype.kind in "UO"
+    grid = None if text else block_grid(values.shape, values.itemsize)
+    if grid is not None and grid.chunk != grid.shard:
+        writer = ShardWriter(group, name, values.shape, values.dtype, dims, axis=0, grid=grid, attributes=attributes)
+        writer.append(values)
+        writer.close()
+        return
+    array = group.create_array(
+        name,
+        shape=values.shape,
+        dtype="string" if text else values.dtype,
+        chunks="auto" if grid is None else grid.chunk,
+        compressors=COMPRESSOR,
+        dimension_names=dims,
+        attributes=attributes,
+    )
     array[...] = values
 
 

@@ -52,14 +52,14 @@ def capture_weights(settings: Settings) -> Measured:
 
 def _measured(settings: Settings, *, rows: int, weights: bool = False) -> Measured:
     """The ratio, after one warm run of either side."""
-    import torch  # here, so that benches without a model do not wait for it
-
+    # Here, so that benches without a model do not wait for torch.
     from isotrace.bench.workload.bare import bare, random_model
     from isotrace.bench.workload.stores import captured, random_passes
+    from isotrace.capture.device import repeatable
     from isotrace.capture.maps import Maps, find_maps
     from isotrace.capture.sites import find_sites
 
-    torch.set_num_threads(settings.threads)
+    repeatable(settings.threads)
     model, passes = random_model(settings.sizes), random_passes(settings.sizes, rows)
     sites, size = find_sites(model), settings.sizes["batch_size"]
     maps = find_maps(model, sites, [name for name in sites if name.startswith("block.")]) if weights else Maps({}, {})
@@ -67,7 +67,8 @@ def _measured(settings: Settings, *, rows: int, weights: bool = False) -> Measur
     with TemporaryDirectory() as folder:
 
         def ours(_: int) -> None:
-            captured(Path(folder), model, sites, maps, passes, batch_size=size, moments_tokens="sample")
+            asked = {"batch_size": size, "threads": settings.threads}
+            captured(Path(folder), model, sites, maps, passes, moments_tokens="sample", **asked)
 
         def baseline(_: int) -> None:
             bare(model, sites, passes, batch_size=size, weights=matrices)

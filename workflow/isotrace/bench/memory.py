@@ -55,19 +55,20 @@ def _peak(sizes: Sizes, threads: int) -> float:
 
 def capture_alone(sizes: Sizes) -> None:
     """Capture once, every evaluation token into the moments, and print the peak of this process in megabytes."""
-    import torch
     from threadpoolctl import threadpool_limits
 
     from isotrace.bench.workload.bare import random_model
     from isotrace.bench.workload.stores import captured, random_passes
+    from isotrace.capture.device import repeatable
     from isotrace.capture.maps import Maps
     from isotrace.capture.sites import find_sites
 
-    torch.set_num_threads(sizes["threads"])
+    repeatable(sizes["threads"])
     model, passes = random_model(sizes), random_passes(sizes, sizes["rows"])
     sites, size = find_sites(model), sizes["batch_size"]
     with TemporaryDirectory() as folder, threadpool_limits(limits=sizes["threads"]):
-        captured(Path(folder), model, sites, Maps({}, {}), passes, batch_size=size, moments_tokens="all")
+        asked = {"batch_size": size, "threads": sizes["threads"]}
+        captured(Path(folder), model, sites, Maps({}, {}), passes, moments_tokens="all", **asked)
     print(_peak_of_this_process())
 
 

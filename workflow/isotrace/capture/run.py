@@ -4,16 +4,15 @@ Loading again for attention, or once a bucket, would only repeat the work.
 """
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
 from isotrace.capture.attention import Unavailable, attention_sums
+from isotrace.capture.device import place, repeatable
 from isotrace.capture.heads import write_heads
 from isotrace.capture.maps import Maps, find_maps
 from isotrace.capture.selfcheck import self_check
@@ -21,7 +20,6 @@ from isotrace.capture.sites import choose, find_sites, width
 from isotrace.capture.stores import capture_stores, plan
 from isotrace.capture.trace import as_tensor
 from isotrace.checkpoints.load import load_model
-from isotrace.checkpoints.memory import keep_freed_memory
 from isotrace.corpus.stores import Passes, read_passes
 from isotrace.corpus.tokens import EVAL
 from isotrace.errors import ConfigError
@@ -45,7 +43,8 @@ def capture_checkpoint(
                 seal_empty(attempt, attributes=attributes, fingerprint=fingerprint(spec), reason=audit["reason"])
             return
         passes = read_passes(sample_path)
-        model = _ready(load_model(audit["source"]["path"], spec["objective"], dtype=spec["dtype"]), spec)
+        repeatable(spec["threads"])
+        model = place(load_model(audit["source"]["path"], spec["objective"], dtype=spec["dtype"]), spec["device"])
         seen = _look(model, passes, spec)
         attributes |= {
             "sample_digest": passes.digest,
@@ -106,22 +105,6 @@ def _seal_heads(
         return
     with create(heads, attributes, fingerprint(spec)) as root:
         write_heads(root, sums)
-
-
-def _ready(model: nn.Module, spec: dict[str, Any]) -> nn.Module:
-    """On the device asked for, with the thread count of the config, and no key-value cache."""
-    torch.set_num_threads(spec["threads"])
-    keep_freed_memory()
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS refuses to be deterministic
-    torch.use_deterministic_algorithms(True)
-    device = spec["device"]
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("execution.device: cuda, but torch sees none here; use auto or cpu")
-    if getattr(model.config, "use_cache", False):
-        model.config.use_cache = False  # type: ignore[union-attr]
-    return model.to(device)
 
 
 def _attributes(audit: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:

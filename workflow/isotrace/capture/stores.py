@@ -35,8 +35,8 @@ def capture_stores(
 ) -> None:
     """Fill the cache and the moments, two stores being created, with what ``sites`` of width d and ``maps`` show.
 
-    spec: ``buckets``, ``batch_size``, ``store`` ({dtype}), ``moments_tokens`` (sample | all), ``weight_gradients``
-    (none | moments | matrices).
+    spec: ``threads``, ``buckets``, ``batch_size``, ``store`` ({dtype}), ``moments_tokens`` (sample | all),
+    ``weight_gradients`` (none | moments | matrices).
     """
     streamed = Streamed(moments, list(sites), maps, d, passes, spec)
     with RowWriter(cache, spec["buckets"], list(sites), d, passes.rows, Encoding(spec["store"]["dtype"])) as rows:
@@ -122,7 +122,9 @@ class Streamed:
                 site, part = name.split(":", 1)
                 found[EVAL, f"weight_gradient:{part}", site] = self._weights.moments(bucket, name)
             splits = (FIT,) if self._every else (FIT, EVAL)
-            fixed = ((place, m) for place, m in moments_of_rows(rows, splits) if place not in found)
+            fixed = (
+                (place, m) for place, m in moments_of_rows(rows, splits, self._spec["threads"]) if place not in found
+            )
             write_moments(group, self._sites, self._quantities, self._d, chain(found.items(), fixed))
             if self._maps.modules:
                 group.attrs["weight_tokens"] = {name: self._weights.tokens(bucket, name) for name in self._maps.modules}

@@ -5,10 +5,9 @@ Float64 sums about the mean of the first rows, shifted to the mean at the end; o
 
 import numpy as np
 import torch
-from scipy.linalg.blas import dsyrk
 from torch import Tensor
 
-from isotrace.geometry.moments import Moments, from_sums
+from isotrace.geometry.moments import Moments, add_gram, from_sums, symmetric
 
 
 class Sums:
@@ -41,8 +40,8 @@ class Sums:
     def _add_gram(self, z: Tensor) -> None:
         if self._gram is not None:
             self._gram.addmm_(z.T, z)
-        else:  # half the products of a whole z^T z, which torch has no call for
-            dsyrk(1.0, z.numpy().T, beta=1.0, c=self._lower, lower=1, overwrite_c=1)
+        else:
+            add_gram(z.numpy(), self._lower)
 
     def moments(self) -> Moments:
         """The moments of everything added so far."""
@@ -50,7 +49,7 @@ class Sums:
             scatter = self._gram.cpu().numpy()
         else:
             assert self._lower is not None
-            scatter = self._lower + np.tril(self._lower, -1).T
+            scatter = symmetric(self._lower)
         first, q3 = self._first.cpu().numpy(), self._q3.cpu().numpy()
         pivot = np.zeros_like(first) if self._pivot is None else self._pivot.cpu().numpy()
         return from_sums(self.n, pivot, first, scatter, q3, float(self._q4))

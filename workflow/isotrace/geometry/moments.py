@@ -9,6 +9,7 @@ from functools import reduce
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.blas import dsyrk
 
 from isotrace.errors import DataError
 
@@ -61,7 +62,24 @@ def moments(rows: ArrayLike) -> Moments:
     mean = mean + (values - mean).mean(axis=0)
     y = values - mean
     q = np.einsum("ij,ij->i", y, y)
-    return Moments(n, mean, y.T @ y, q @ y, float(q @ q))
+    return Moments(n, mean, symmetric(add_gram(y)), q @ y, float(q @ q))
+
+
+def add_gram(y: Array, lower: Array | None = None) -> Array:
+    """y^T y of rows (n, d) in the lower triangle of (d, d), added in place to ``lower`` if it is Fortran-ordered.
+
+    Half the products of a whole y^T y, which NumPy has no call for.
+    """
+    d = y.shape[1]
+    into = np.zeros((d, d), order="F") if lower is None else lower
+    total: Array = dsyrk(1.0, y.T, beta=1.0, c=into, lower=1, overwrite_c=1)
+    return total
+
+
+def symmetric(lower: Array) -> Array:
+    """The whole matrix (d, d) of which ``lower`` holds the lower triangle."""
+    whole: Array = np.tril(lower) + np.tril(lower, -1).T
+    return whole
 
 
 def from_sums(n: int, pivot: Array, first: Array, scatter: Array, q3: Array, q4: float) -> Moments:

@@ -3,7 +3,6 @@
 Our choice: a GPT-NeoX (Black et al. 2022) of random weights, which costs what a trained one costs.
 """
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -37,7 +36,6 @@ def random_model(sizes: Sizes) -> nn.Module:
         max_position_embeddings=sizes["length"],
         use_cache=False,
     )
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read once, and deterministic cuBLAS refuses without
     torch.manual_seed(0)
     model: nn.Module = GPTNeoXForCausalLM(config)
     return model.eval().requires_grad_(False).to("cuda" if torch.cuda.is_available() else "cpu")

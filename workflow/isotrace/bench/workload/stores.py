@@ -1,19 +1,15 @@
 """The side of ours: a random sample run through a model into sealed stores, as a capture job does it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
 from isotrace.bench.registry import Sizes
 from isotrace.capture.maps import Maps
 from isotrace.capture.sites import width
 from isotrace.capture.stores import capture_stores
-from isotrace.checkpoints.memory import keep_freed_memory
 from isotrace.corpus.sample import IGNORED
 from isotrace.corpus.stores import Passes
 from isotrace.corpus.tokens import EVAL, FIT
@@ -79,9 +75,11 @@ def captured(
     *,
     batch_size: int,
     moments_tokens: str,
+    threads: int,
 ) -> None:
     """Seal the cache and the moments of one checkpoint in ``folder``, in place of those that were there."""
     spec = {
+        "threads": threads,
         "buckets": [f"b{i}" for i in range(int(passes.bucket_of.max()) + 1)],
         "batch_size": batch_size,
         "store": {"dtype": "float32"},
@@ -89,19 +87,7 @@ def captured(
         "weight_gradients": "moments" if maps.modules else "none",
     }
     with (
-        _as_in_a_job(),
         create(folder / "moments.json", {}, FINGERPRINT) as moments,
         create(folder / "cache.json", {}, FINGERPRINT) as cache,
     ):
         capture_stores(model, sites, maps, width(model, sites), passes, cache, moments, spec)
-
-
-@contextmanager
-def _as_in_a_job() -> Iterator[None]:
-    """Deterministic algorithms and kept memory, which a job of the workflow asks for; the latter stays."""
-    keep_freed_memory()
-    torch.use_deterministic_algorithms(True)
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(False)
