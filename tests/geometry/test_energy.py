@@ -16,10 +16,10 @@ from isotrace.geometry.energy import (
     enrichment,
     variance_weighted_null,
 )
-from isotrace.geometry.energy_operators import MapMoments
-from isotrace.geometry.moments import empty, moments
+from isotrace.geometry.moments import Moments, empty, merge_all, moments
 from isotrace.geometry.nulls import root, variance_weighted_frames
-from isotrace.geometry.rows import Bucket
+from isotrace.geometry.rows import Bucket, Quantity
+from isotrace.geometry.summed import BucketMoments, MapMoments
 
 SITES = ("embed", "block.0")
 D, N = 16, 200

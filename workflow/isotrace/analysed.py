@@ -10,7 +10,8 @@ import zarr
 from isotrace.bases import moving_basis, read_bases
 from isotrace.geometry.bases import Basis
 from isotrace.geometry.rows import Bucket
-from isotrace.readers import model_sites, read_bucket
+from isotrace.geometry.summed import BucketMoments
+from isotrace.readers import model_sites, read_bucket, read_bucket_moments
 from isotrace.store import is_tombstone, open_store
 
 
@@ -34,6 +35,14 @@ class Analysed:
         if "moving" in spec["kinds"]:
             bases += [moving_basis(moments, manifest, method, spec) for method in spec["methods"]]
         return cls(open_store(manifest, tuple(buckets)), open_store(moments), bases, model_sites(manifest))
+
+    def tokens(self, bucket: str) -> Bucket | BucketMoments:
+        """What energies are made from: every evaluation token where its moments were stored, else the cached rows."""
+        assert self.cache is not None
+        assert self.moments is not None
+        if self.moments.attrs["moments_tokens"] == "all":
+            return read_bucket_moments(self.moments, bucket)
+        return read_bucket(self.cache, bucket, "eval")
 
 
 def read_previous(manifests: Sequence[str], bucket: str) -> Bucket | None:

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from isotrace.params import ROOT
-from isotrace.settings import inputs
+from isotrace.settings import inputs, sources
 from isotrace.study import Study
 
 SCHEMA = Path("workflow/schemas/config.schema.json")
@@ -26,7 +26,7 @@ EXAMPLE: dict[str, Any] = {
     "study": "mine",
     "corpora": {"text": inputs.Corpus(source="files", paths=["data/*.txt"])},
     "models": {
-        "mine": inputs.Model(objective="clm", source=inputs.Local(kind="local", path="runs/mine/checkpoint-{step}"))
+        "mine": inputs.Model(objective="clm", source=sources.Local(kind="local", path="runs/mine/checkpoint-{step}"))
     },
 }
 """Values of the keys that have no default, so that the generated file is a whole config."""

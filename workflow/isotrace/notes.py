@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from isotrace.checkpoints.local import left_out
-from isotrace.settings.inputs import Local
+from isotrace.settings.sources import Local
 from isotrace.study import Study
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from isotrace.corpus.shape import CONTEXT
 from isotrace.digest import code_digest
 from isotrace.settings.base import Block
-from isotrace.settings.inputs import Training
+from isotrace.settings.sources import Training
+from isotrace.sources.series import RESULTS, Found
 from isotrace.study import Study
 
 ROOT = Path(__file__).parents[2]
@@ -91,27 +92,27 @@ class Params:
 
     def audit(self, model: str, checkpoints: list[str]) -> dict[str, Any]:
         """What is known of each checkpoint, and its folder: below the model's weights, or where the config says."""
-        s, m = self.study, self.study.models[model]
-        trained = m.source if isinstance(m.source, Training) else None
-        seen = trained.batch_size * s.tokens.sequence_length if trained else m.tokens_per_step
-        found = [s.series[model].at(checkpoint) for checkpoint in checkpoints]
-        series = [
-            {
-                "id": f.id,
-                "step": f.step,
-                "tokens_seen": None if seen is None else seen * f.step,
-                "folder": f"checkpoint-{f.step}" if trained else f.path,
-            }
-            for f in found
-        ]
-        return spec(s, "audit", objective=m.objective, trained=trained is not None, checkpoints=series)
+        m, known = self.study.models[model], self.study.series[model]
+        found = [self._checkpoint(model, known.at(checkpoint)) for checkpoint in checkpoints]
+        return spec(self.study, "audit", objective=m.objective, checkpoints=found)
+
+    def _checkpoint(self, model: str, found: Found) -> dict[str, Any]:
+        """One checkpoint; ``folder`` lies below the results folder where a rule makes it (``made``)."""
+        source, tokens = self.study.models[model].source, found.tokens
+        if isinstance(source, Training):
+            tokens = source.batch_size * self.study.tokens.sequence_length * found.step
+        return {
+            "id": found.id,
+            "step": found.step,
+            "tokens_seen": tokens,
+            "folder": found.path.removeprefix(f"{RESULTS}/"),
+            "made": bool(found.made_by),
+            "origin": found.origin,
+        }
 
     def lock(self, model: str) -> dict[str, Any]:
-        source = self.study.models[model].source
-        provider = "train" if isinstance(source, Training) else "local"
-        return spec(
-            self.study, "lock", model=model, provider=provider, total_steps=self.study.series[model].total_steps
-        )
+        known = self.study.series[model]
+        return spec(self.study, "lock", model=model, provider=known.provider, total_steps=known.total_steps)
 
     def capture(self, model: str, checkpoint: str) -> dict[str, Any]:
         s, m = self.study, self.study.models[model]

@@ -3,7 +3,7 @@
 The thin labelled layer: names and dimensions are resolved here, numbers are made elsewhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from isotrace.encoding import Float32, decode
 from isotrace.geometry.head_sums import HeadSums, unpack
 from isotrace.geometry.moments import Moments
-from isotrace.geometry.rows import Bucket, Rows
+from isotrace.geometry.rows import Bucket, Quantity, Rows
 from isotrace.geometry.subspaces import pool
+from isotrace.geometry.summed import BucketMoments
 from isotrace.shard_reader import read_array
 from isotrace.store import open_store, read_manifest
 
@@ -65,6 +66,28 @@ def read_moments(root: zarr.Group, bucket: str, split: str, quantity: str) -> di
     return {
         site: Moments(int(n[i]), mean[i], scatter[i], q3[i], float(q4[i])) for i, site in enumerate(sites) if n[i] > 0
     }
+
+
+def read_bucket_moments(root: zarr.Group, bucket: str) -> BucketMoments:
+    """One bucket of a moments store of every evaluation token; a site and quantity is read when asked for.
+
+    Groups come one after the other, none of them held; one without rows has n = 0.
+    """
+    group: Any = root[bucket]
+    sites, quantities, splits = ([str(x) for x in group[k][...]] for k in ("site", "quantity", "split"))
+
+    def whole(site: str, quantity: Quantity) -> Moments:
+        at = (splits.index("eval"), quantities.index(quantity), sites.index(site))
+        mean, scatter, q3 = (np.asarray(group[k][at], np.float64) for k in ("mean", "scatter", "q3"))
+        return Moments(int(group["n"][at]), mean, scatter, q3, float(group["q4"][at]))
+
+    def groups(site: str, quantity: Quantity) -> Iterator[Moments]:
+        at = (quantities.index(quantity), sites.index(site))
+        for g, sums in enumerate(group["group_sums"][:, *at]):
+            (n, q4), (mean, q3) = sums[:2], np.split(sums[2:], 2)
+            yield Moments(int(n), mean, np.asarray(group["group_scatter"][g, *at], np.float64), q3, float(q4))
+
+    return BucketMoments(bucket, tuple(sites), whole, groups)
 
 
 def pooled_covariance(root: zarr.Group, buckets: Sequence[str]) -> dict[tuple[str, str], NDArray[np.float64]]:

@@ -11,12 +11,13 @@ from typing import Any, Literal
 import yaml
 from pydantic import ValidationError, model_validator
 
-from isotrace.checkpoints.load import weight_files
-from isotrace.checkpoints.local import Found, discover
 from isotrace.corpus.shape import CONTEXT
 from isotrace.errors import ConfigError
 from isotrace.settings import analysis, inputs
 from isotrace.settings.base import Block, Slug, key
+from isotrace.settings.sources import Training
+from isotrace.sources.find import find_series
+from isotrace.sources.series import Series
 
 
 class Study(Block):
@@ -59,9 +60,9 @@ class Study(Block):
         return self
 
     @cached_property
-    def series(self) -> dict[str, "Series"]:
+    def series(self) -> dict[str, Series]:
         """The checkpoints of every model, by name."""
-        return {name: _series(name, model, self) for name, model in self.models.items()}
+        return {name: find_series(name, model) for name, model in self.models.items()}
 
     @property
     def bucket_names(self) -> list[str]:
@@ -77,30 +78,6 @@ class Study(Block):
     def corpus_of(self, model: str) -> str:
         """The corpus a model reads."""
         return self.models[model].corpus or next(iter(self.corpora))
-
-
-class Series(Block):
-    """Which checkpoints of a model exist, in order of step."""
-
-    model: str
-    found: tuple[Found, ...]
-    total_steps: int
-
-    @property
-    def ids(self) -> list[str]:
-        return [f.id for f in self.found]
-
-    def at(self, checkpoint: str) -> Found:
-        return next(f for f in self.found if f.id == checkpoint)
-
-    @property
-    def reference(self) -> str:
-        """The first folder with a config: its tokenizer and shape are the series', whatever is added later."""
-        return next((f.path for f in self.found if (Path(f.path) / "config.json").is_file()), self.found[0].path)
-
-    def early(self, fraction: float) -> list[str]:
-        """Ids with progress = step / total_steps up to ``fraction``."""
-        return [f.id for f in self.found if f.step / self.total_steps <= fraction]
 
 
 def load(raw: dict[str, Any]) -> Study:
@@ -152,16 +129,10 @@ def _check_model(name: str, model: inputs.Model, study: Study) -> None:
     if study.corpus_of(name) not in study.corpora:
         raise ConfigError(f"{where}.corpus: {model.corpus!r} is not among corpora {sorted(study.corpora)}")
     series = study.series[name]
-    if isinstance(model.source, inputs.Training):
+    if isinstance(model.source, Training):
         _check_architecture(f"{where}.source.architecture", model.source.architecture, study)
-    else:
-        _check_architecture(f"{series.reference}/config.json", _architecture(Path(series.reference)), study)
-        _check_tokenizer(where, model.source.tokenizer or series.reference)
-        if not any(weight_files(Path(found.path)) for found in series.found):
-            raise ConfigError(
-                f"{where}.source.path: none of the {len(series.found)} folders that match {model.source.path!r} holds "
-                f"weights (*.safetensors or pytorch_model*.bin)"
-            )
+    elif series.shape:
+        _check_architecture(series.shape, _architecture(Path(series.shape)), study)
     early = series.early(study.bases.early_fraction)
     if len(early) < 2:
         raise ConfigError(
@@ -171,24 +142,10 @@ def _check_model(name: str, model: inputs.Model, study: Study) -> None:
         )
 
 
-def _check_tokenizer(where: str, folder: str) -> None:
-    if not tokenizer_file(folder):
-        raise ConfigError(
-            f"{where}.source.tokenizer: {folder} holds no tokenizer.json or tokenizer_config.json; copy the tokenizer "
-            f"there, or name a folder that has one"
-        )
-
-
-def tokenizer_file(folder: str) -> str | None:
-    """The file by which a folder shows that it has a tokenizer, None where it has none."""
-    names = ("tokenizer.json", "tokenizer_config.json")
-    return next((f"{folder}/{name}" for name in names if (Path(folder) / name).is_file()), None)
-
-
-def _architecture(folder: Path) -> dict[str, Any]:
+def _architecture(file: Path) -> dict[str, Any]:
     """The config of a checkpoint, as far as it can be read; what is broken there is the audit's to say."""
     try:
-        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -203,20 +160,3 @@ def _check_architecture(where: str, architecture: dict[str, Any], study: Study) 
         raise ConfigError(
             f"tokens.sequence_length: {study.tokens.sequence_length} is above the context {context} of {where}"
         )
-
-
-def _series(name: str, model: inputs.Model, study: Study) -> Series:
-    if isinstance(model.source, inputs.Training):
-        folder = f"<results>/weights/{name}"
-        found = tuple(Found(f"step{step}", step, f"{folder}/checkpoint-{step}") for step in model.source.steps)
-    else:
-        found = tuple(discover(model.source.path))
-        if not found:
-            raise ConfigError(f"models.{name}.source.path: no folder matches {model.source.path!r}")
-        if not any((Path(f.path) / "config.json").is_file() for f in found):
-            raise ConfigError(f"models.{name}.source.path: no folder of {model.source.path!r} has a config.json")
-    last = max(f.step for f in found)
-    total = model.total_steps or last
-    if total < last or total < 1:
-        raise ConfigError(f"models.{name}.total_steps: {total} is below the largest stored step {last}")
-    return Series(model=name, found=found, total_steps=total)

@@ -9,8 +9,8 @@ from typing import Any
 
 import zarr
 
-from isotrace.geometry.energy_operators import MapMoments
 from isotrace.geometry.moments import Moments, empty
+from isotrace.geometry.summed import MapMoments
 from isotrace.readers import read_moments
 from isotrace.store import open_store
 

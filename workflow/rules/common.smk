@@ -4,8 +4,7 @@ from pathlib import Path
 
 from isotrace.errors import ConfigError
 from isotrace.params import Params
-from isotrace.settings.inputs import Training
-from isotrace.study import load, tokenizer_file
+from isotrace.study import load
 
 try:
     study = load(config)
@@ -16,7 +15,6 @@ except ConfigError as error:
     sys.exit(f"isotrace: error: {error}")
 
 P = Params(study)
-TRAINED = [name for name, model in study.models.items() if isinstance(model.source, Training)]
 METHODS = study.bases.methods + study.bases.controls
 LOCKS = [f"<results>/checkpoints/{model}.lock.json" for model in study.models]
 ANALYSES = ["energy", "isotropy", "geometry"]
@@ -61,27 +59,14 @@ def results_of(stage):
     return [f"<results>/{stage}/{model}/{c}/{b}.parquet" for model, c in many for b in study.bucket_names]
 
 
-def tokenizer_of(wildcards):
-    """The tokenizer: trained here, named in the config, or that of the series' first whole checkpoint."""
-    source = study.models[wildcards.model].source
-    if wildcards.model in TRAINED:
-        return f"<results>/weights/{wildcards.model}/tokenizer/tokenizer.json"
-    return tokenizer_file(source.tokenizer or study.series[wildcards.model].reference)
-
-
-def shape_of(wildcards):
-    """The config that says how many embedding rows and positions a stored model has; a trained one's is ours."""
-    return [] if wildcards.model in TRAINED else f"{study.series[wildcards.model].reference}/config.json"
-
-
 def weights_of(model, checkpoint):
-    """What an audit waits for: the trained series, or the folder's own files (the folder, if it has none)."""
-    if model in TRAINED:
-        return f"<results>/weights/{model}/series.json"
-    folder = Path(study.series[model].at(checkpoint).path)
+    """What an audit waits for: the rule that makes a checkpoint, or its own files (the folder, if it has none)."""
+    found = study.series[model].at(checkpoint)
+    if found.made_by:
+        return found.made_by
     patterns = ("config.json", "*.safetensors", "pytorch_model*.bin")
-    found = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
-    return [str(path) for path in found] or str(folder)
+    files = [path for pattern in patterns for path in sorted(Path(found.path).glob(pattern))]
+    return [str(path) for path in files] or found.path
 
 
 def every_store(kind, model, ids=None):

@@ -16,8 +16,8 @@ rule tokenizer:
 rule tokens:
     input:
         documents=lambda w: f"<results>/corpus/{study.corpus_of(w.model)}/documents.parquet",
-        tokenizer=tokenizer_of,
-        shape=shape_of,
+        tokenizer=lambda w: study.series[w.model].tokenizer,
+        shape=lambda w: study.series[w.model].shape or [],
     output:
         manifest=ensure("<results>/tokens/{model}.json", non_empty=True),
         folder=directory("<results>/tokens/{model}"),

@@ -7,9 +7,9 @@ from isotrace.job import job
 from isotrace.store import write_json
 
 with job(snakemake) as spec:
-    root = Path(snakemake.input[0]).parent if spec["trained"] else Path()
-    for output, known in zip(snakemake.output, spec["checkpoints"], strict=True):
-        folder = root / known.pop("folder")
-        source = {"path": str(folder), "revision": None, "subfolder": None, "commit": None}
+    for output, known in zip(map(Path, snakemake.output), spec["checkpoints"], strict=True):
+        results = output.parents[2] if known.pop("made") else Path()
+        folder = results / known.pop("folder")
+        source = {"path": str(folder), "revision": None, "subfolder": None, "commit": None} | known.pop("origin")
         audit = audit_checkpoint(folder, known | {"objective": spec["objective"], "source": source})
-        write_json(Path(output), audit | {"objective": spec["objective"]})
+        write_json(output, audit | {"objective": spec["objective"]})

@@ -6,7 +6,7 @@ from isotrace.analysed import Analysed
 from isotrace.bases import moving_maps
 from isotrace.geometry.energy import energy_table
 from isotrace.job import job
-from isotrace.readers import read_bucket, read_moments
+from isotrace.readers import read_moments
 from isotrace.results import write_stage
 from isotrace.weight_moments import read_weights
 
@@ -22,6 +22,5 @@ with job(snakemake) as spec:
             moments = read_moments(opened.moments, name, "eval", "activation")
             variance = {site: m.covariance for site, m in moments.items() if m.n > 1}
             weights = read_weights(opened.moments, name)
-            bucket = read_bucket(opened.cache, name, "eval")
-            frame = energy_table(bucket, bases, spec, variance=variance, weights=weights)
+            frame = energy_table(opened.tokens(name), bases, spec, variance=variance, weights=weights)
         write_stage(output, frame, "energy", opened.sites)

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from isotrace.errors import ConfigError
 from isotrace.geometry.bases import Basis
-from isotrace.geometry.energy_operators import Absent, MapMoments, Operator, row_operator, weight_operator
+from isotrace.geometry.energy_operators import Absent, Operator, token_operator, weight_operator
 from isotrace.geometry.nulls import haar_mean, haar_sd, haar_weights, p_value, root, variance_weighted_frames
 from isotrace.geometry.rows import Bucket, Quantity
+from isotrace.geometry.summed import BucketMoments, MapMoments
 
 Array = NDArray[np.float64]
 QUANTITIES: tuple[Quantity, ...] = ("activation", "gradient")
@@ -73,7 +74,7 @@ def _haar_null(values: Array, rank: int, draws: int, seed: int) -> Null:
 
 
 def energy_table(
-    bucket: Bucket,
+    bucket: Bucket | BucketMoments,
     bases: Sequence[Basis],
     spec: Mapping[str, Any],
     *,
@@ -85,8 +86,9 @@ def energy_table(
     variance[site] (d, d) is the covariance of evaluation activations that the variance-weighted null draws from;
     a site of one row has none. weights["block.0:NAME"] adds the quantity weight_gradient:NAME at that block. A
     basis is used for the sites and maps that it has. The ratio is to the exact mean of a Haar null, to the mean
-    of the draws otherwise. energy_lo and energy_hi: percentile bootstrap over sequences. Columns without the
-    keys that are joined later; see ``tables`` for units.
+    of the draws otherwise. energy_lo and energy_hi: percentile bootstrap over sequences of a bucket's rows, jackknife
+    over groups of sequences where it has moments only. Columns without the keys that are joined later; see ``tables`` for
+    units.
     """
     unknown = set(spec["null_spaces"]) - {"complement", "ambient", "variance_weighted"}
     if unknown:
@@ -95,7 +97,7 @@ def energy_table(
     for site in bucket.sites:
         fitted = [basis for basis in bases if site in basis.sites]
         vectors = [basis.at(site, max(spec["ranks"])) for basis in fitted]
-        listed: dict[str, Operator | Absent] = {q: row_operator(bucket, site, q, vectors, spec) for q in QUANTITIES}
+        listed: dict[str, Operator | Absent] = {q: token_operator(bucket, site, q, vectors, spec) for q in QUANTITIES}
         rows += _compared(site, listed, fitted, variance.get(site), spec)
     for name, found in (weights or {}).items():
         quantity = f"weight_gradient:{name.partition(':')[2]}"
@@ -142,7 +144,7 @@ def _cell(
     for quantity, operator in listed.items():
         if isinstance(operator, Operator) and not missing:
             found = _measured(operator, vectors, index, rank)
-            short = "" if np.isfinite(found["energy_lo"]) else operator.bootstrap.missing or NO_ENERGY
+            short = "" if np.isfinite(found["energy_lo"]) else operator.replicates.missing or NO_ENERGY
             nulls = [_null_columns(s, operator, vectors, frames, found["energy"], spec) for s in spec["null_spaces"]]
         else:
             found, short = EMPTY, missing if isinstance(operator, Operator) else operator.reason
@@ -164,7 +166,7 @@ def _invalid(vectors: Array, rank: int) -> str:
 
 def _measured(operator: Operator, vectors: Array, index: int, rank: int) -> dict[str, float]:
     energy = min(energy_fraction(operator.matrix, vectors), 1.0)
-    lo, hi = operator.bootstrap.interval(index, rank)
+    lo, hi = operator.replicates.interval(index, rank)
     return {
         "energy": energy,
         "energy_lo": lo,

@@ -1,4 +1,4 @@
-"""The operators whose energy is compared: second moments of rows, and of the rows of weight gradients.
+"""The operators whose energy is compared: second moments of rows kept or summed, and of weight gradients' rows.
 
 G = sum x x^T / n (Bernas et al. 2026 for gradients); for a weight gradient W (d_out, d_in), W^T W / d_out is ours.
 """
@@ -10,22 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrace.geometry.energy_interval import Resampled, resampled
-from isotrace.geometry.moments import Moments
+from isotrace.geometry.energy_interval import LeftOut, Resampled, left_out, resampled
 from isotrace.geometry.rows import Bucket, Quantity
+from isotrace.geometry.summed import BucketMoments, MapMoments
 
 Array = NDArray[np.float64]
 NO_INTERVAL = "no interval for weight gradients"
+NO_ENERGY = "the rows have no energy"
 
 
 @dataclass(frozen=True)
 class Operator:
-    """A symmetric G (d, d) with its eigenvalues (d,), the n tokens behind it and the resamples for its interval."""
+    """A symmetric G (d, d) with its eigenvalues (d,), the n tokens behind it and the replicates for its interval."""
 
     n: int
     matrix: Array
     eigenvalues: Array
-    bootstrap: Resampled
+    replicates: Resampled | LeftOut
 
 
 @dataclass(frozen=True)
@@ -36,35 +37,42 @@ class Absent:
     reason: str
 
 
-@dataclass(frozen=True)
-class MapMoments:
-    """One linear map in one bucket, evaluation split.
-
-    gradient: moments of the d_out rows of its weight gradient; inputs: moments of what it read; tokens: how many
-    tokens the gradient sums.
-    """
-
-    gradient: Moments
-    inputs: Moments
-    tokens: int
-
-
-def row_operator(
-    bucket: Bucket, site: str, quantity: Quantity, vectors: Sequence[Array], spec: Mapping[str, Any]
+def token_operator(
+    bucket: Bucket | BucketMoments, site: str, quantity: Quantity, vectors: Sequence[Array], spec: Mapping[str, Any]
 ) -> Operator | Absent:
-    """The operator of one site and quantity; vectors: the bases (d, K) whose energies are resampled.
+    """The operator of one site and quantity; vectors: the bases (d, K) whose energies get an interval.
 
     Activations are always centred (energy of their variance), gradients as ``spec["centred"]`` says.
     """
+    centred = quantity == "activation" or bool(spec["centred"])
+    if isinstance(bucket, BucketMoments):
+        return _moment_operator(bucket, site, quantity, vectors, centred, spec)
     found = bucket.rows(site, quantity)
     if found.n < spec["min_rows"]:
         return _too_few(found.n, spec)
-    centred = quantity == "activation" or bool(spec["centred"])
     rows = np.asarray(found.values - found.values.mean(axis=0) if centred else found.values, np.float64)
     matrix = rows.T @ rows / found.n
     if np.trace(matrix) <= 0:
-        return Absent(found.n, "the rows have no energy")
+        return Absent(found.n, NO_ENERGY)
     return Operator(found.n, matrix, _eigenvalues(matrix), resampled(rows, found.sequence, vectors, centred, spec))
+
+
+def _moment_operator(
+    bucket: BucketMoments,
+    site: str,
+    quantity: Quantity,
+    vectors: Sequence[Array],
+    centred: bool,
+    spec: Mapping[str, Any],
+) -> Operator | Absent:
+    found = bucket.whole(site, quantity)
+    if found.n < spec["min_rows"]:
+        return _too_few(found.n, spec)
+    matrix = found.scatter / found.n if centred else found.second_moment
+    if np.trace(matrix) <= 0:
+        return Absent(found.n, NO_ENERGY)
+    replicates = left_out(found, bucket.groups(site, quantity), vectors, centred, spec)
+    return Operator(found.n, matrix, _eigenvalues(matrix), replicates)
 
 
 def weight_operator(found: MapMoments, spec: Mapping[str, Any]) -> Operator | Absent:
@@ -74,8 +82,7 @@ def weight_operator(found: MapMoments, spec: Mapping[str, Any]) -> Operator | Ab
     matrix = found.gradient.second_moment
     if np.trace(matrix) <= 0:
         return Absent(found.tokens, "the weight gradient is zero")
-    bootstrap = Resampled((), float(spec["confidence"]), NO_INTERVAL)
-    return Operator(found.tokens, matrix, _eigenvalues(matrix), bootstrap)
+    return Operator(found.tokens, matrix, _eigenvalues(matrix), Resampled((), float(spec["confidence"]), NO_INTERVAL))
 
 
 def _too_few(n: int, spec: Mapping[str, Any]) -> Absent:

@@ -1,0 +1,20 @@
+"""From a model's config to its series: which module knows which kind of source."""
+
+from collections.abc import Callable
+from typing import Any
+
+from isotrace.errors import ConfigError
+from isotrace.settings.inputs import Model
+from isotrace.sources import local, train
+from isotrace.sources.series import Series
+
+KINDS: dict[str, Callable[[str, Model, Any], Series]] = {"train": train.find, "local": local.find}
+
+
+def find_series(name: str, model: Model) -> Series:
+    """The series of one model; ConfigError, naming the key, where it cannot be."""
+    series = KINDS[model.source.kind](name, model, model.source)
+    last = max(f.step for f in series.found)
+    if series.total_steps < max(last, 1):
+        raise ConfigError(f"models.{name}.total_steps: {series.total_steps} is below the largest stored step {last}")
+    return series
