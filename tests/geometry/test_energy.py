@@ -1,5 +1,6 @@
 """Energy fractions, their nulls, and the table of a bucket."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from isotrace.geometry.energy import (
     enrichment,
     variance_weighted_null,
 )
-from isotrace.geometry.moments import Moments, empty, merge_all, moments
+from isotrace.geometry.moments import Moments, empty, moments
 from isotrace.geometry.nulls import root, variance_weighted_frames
 from isotrace.geometry.rows import Bucket, Quantity
 from isotrace.geometry.summed import BucketMoments, MapMoments
@@ -261,3 +262,42 @@ def test_other_rows_do_not_depend_on_weights() -> None:
     alone = energy_table(bucket(), [basis()], SPEC, variance={})
     both = energy_table(bucket(), [basis(), map_basis()], SPEC, variance={}, weights=weights())
     pd.testing.assert_frame_equal(both[: len(alone)], alone, check_exact=True)
+
+
+def summed(b: Bucket, groups: int) -> BucketMoments:
+    """The moments of a bucket's rows, whole and by groups of its 25 sequences."""
+
+    def whole(site: str, quantity: Quantity) -> Moments:
+        return moments(b.rows(site, quantity).values)
+
+    def by_group(site: str, quantity: Quantity) -> Iterator[Moments]:
+        rows = b.rows(site, quantity)
+        return (moments(rows.values[rows.sequence * groups // 25 == g]) for g in range(groups))
+
+    return BucketMoments(b.name, b.sites, whole, by_group)
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_moments_of_all_rows_give_the_table_of_the_rows(centred: bool) -> None:
+    b, spec = bucket(), SPEC | {"centred": centred}
+    variance = {s: np.cov(np.asarray(b.activations[i]), rowvar=False) for i, s in enumerate(SITES)}
+    rows, found = (energy_table(x, [basis(), basis("moving")], spec, variance=variance) for x in (b, summed(b, 25)))
+    bounds = ["energy_lo", "energy_hi"]
+    pd.testing.assert_frame_equal(found.drop(columns=bounds), rows.drop(columns=bounds), rtol=1e-7)
+    assert ((found.energy_lo < found.energy) & (found.energy < found.energy_hi)).all()
+    widths = (found.energy_hi - found.energy_lo) / (rows.energy_hi - rows.energy_lo)
+    assert widths.between(1 / 1.5, 1.5).all()
+
+
+def test_moments_without_groups_or_rows_say_so() -> None:
+    b = bucket()
+    single = energy_table(summed(b, 1), [basis()], SPEC, variance={})
+    assert single.energy.notna().all()
+    assert single[["energy_lo", "energy_hi"]].isna().all(axis=None)
+    assert single.reason.str.contains("no interval: all rows are from one group of sequences").all()
+    none = BucketMoments(b.name, SITES, lambda *_: empty(D), lambda *_: iter(()))
+    frame = energy_table(none, [basis()], SPEC, variance={})
+    assert frame.energy.isna().all()
+    assert set(frame.reason) == {"0 rows, fewer than min_rows 32"}
+    still = BucketMoments(b.name, SITES, lambda *_: moments(np.zeros((40, D))), lambda *_: iter(()))
+    assert set(energy_table(still, [basis()], SPEC, variance={}).reason) == {"the rows have no energy"}

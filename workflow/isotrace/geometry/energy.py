@@ -86,8 +86,8 @@ def energy_table(
     variance[site] (d, d) is the covariance of evaluation activations that the variance-weighted null draws from;
     a site of one row has none. weights["block.0:NAME"] adds the quantity weight_gradient:NAME at that block. A
     basis is used for the sites and maps that it has. The ratio is to the exact mean of a Haar null, to the mean
-    of the draws otherwise. energy_lo and energy_hi: percentile bootstrap over sequences of a bucket's rows, jackknife
-    over groups of sequences where it has moments only. Columns without the keys that are joined later; see ``tables`` for
+    of the draws otherwise. energy_lo and energy_hi: percentile bootstrap over sequences, jackknife over groups of
+    sequences where the bucket has moments only. Columns without the keys that are joined later; see ``tables`` for
     units.
     """
     unknown = set(spec["null_spaces"]) - {"complement", "ambient", "variance_weighted"}

@@ -1,15 +1,18 @@
-"""Bootstrap intervals of energy fractions, with whole sequences as the unit that is drawn.
+"""Intervals of energy fractions: of rows by a bootstrap of sequences, of moments by a jackknife over their groups.
 
-Percentile bootstrap of a ratio of sums (Efron 1979, for clusters); one set of resamples serves every basis and rank.
+Percentile bootstrap of a ratio of sums (Efron 1979, for clusters), one set of resamples for every basis and rank;
+delete-a-group jackknife (Tukey 1958) where rows were summed by group and not kept.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrace.geometry.jackknife import jackknife
+from isotrace.geometry.moments import Moments
 from isotrace.seeding import generator
 
 Array = NDArray[np.float64]
@@ -35,6 +38,51 @@ class Resampled:
         return float(lo), float(hi)
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """Energy in the first j + 1 components of each basis, whole and without each group, fractions[basis] (1 + G, K).
+
+    ``missing`` says why there are none, or nothing.
+    """
+
+    fractions: tuple[Array, ...]
+    confidence: float
+    missing: str = ""
+
+    def interval(self, index: int, rank: int) -> tuple[float, float]:
+        """Student bounds of the energy of basis ``index`` at ``rank``, cut at 0 and 1; NaN without replicates."""
+        if self.missing:
+            return np.nan, np.nan
+        found = jackknife(self.fractions[index][:, rank - 1], self.confidence).plain
+        lo, hi = np.clip([found.lo, found.hi], 0, 1)
+        return float(lo), float(hi)
+
+
+@dataclass(frozen=True)
+class _Clusters:
+    """Sums over the rows of S clusters, which are sufficient for their energies.
+
+    size (S,); sums (S, d) of rows; squares (S, 1) of their norms; inside[basis] (S, K) of their squared coordinates.
+    """
+
+    size: Array
+    sums: Array
+    squares: Array
+    inside: Sequence[Array]
+
+    def fractions(self, draws: Array, bases: Sequence[Array], centred: bool, least: float = 0) -> tuple[Array, ...]:
+        """Energies (R, K) in each basis of clusters taken ``draws`` (R, S) times; NaN of a total up to ``least``."""
+        weight = (draws @ self.size)[:, None]
+        mean = draws @ self.sums / weight if centred else np.zeros((len(draws), self.sums.shape[1]))
+        total = draws @ self.squares - weight * np.einsum("ij,ij->i", mean, mean)[:, None]
+        found = []
+        for vectors, sums in zip(bases, self.inside, strict=True):
+            inside = draws @ sums
+            inside -= weight * np.square(mean @ vectors)
+            found.append(np.cumsum(inside, axis=1) / np.where(total > least, total, np.nan))
+        return tuple(found)
+
+
 def resampled(
     rows: Array,
     sequence: NDArray[np.integer],
@@ -50,19 +98,46 @@ def resampled(
     unique, label = np.unique(sequence, return_inverse=True)
     if unique.size < 2:
         return Resampled((), float(spec["confidence"]), "no interval: all rows are from one sequence")
-    draws = _counts(unique.size, spec)
-    size = np.bincount(label, minlength=unique.size).astype(np.float64)
-    sums = _by_sequence(rows, label, unique.size)
-    weight = (draws @ size)[:, None]
-    mean = draws @ sums / weight if centred else np.zeros((len(draws), rows.shape[1]))
-    squares = draws @ _by_sequence(np.einsum("ij,ij->i", rows, rows)[:, None], label, unique.size)
-    total = squares - weight * np.einsum("ij,ij->i", mean, mean)[:, None]
-    fractions = []
-    for vectors in bases:
-        inside = draws @ _by_sequence(np.square(rows @ vectors), label, unique.size)
-        inside -= weight * np.square(mean @ vectors)
-        fractions.append(np.cumsum(inside, axis=1) / np.where(total > 0, total, np.nan))
-    return Resampled(tuple(fractions), float(spec["confidence"]))
+    clusters = _Clusters(
+        np.bincount(label, minlength=unique.size).astype(np.float64),
+        _by_sequence(rows, label, unique.size),
+        _by_sequence(np.einsum("ij,ij->i", rows, rows)[:, None], label, unique.size),
+        [_by_sequence(np.square(rows @ vectors), label, unique.size) for vectors in bases],
+    )
+    return Resampled(clusters.fractions(_counts(unique.size, spec), bases, centred), float(spec["confidence"]))
+
+
+def left_out(
+    whole: Moments, groups: Iterable[Moments], bases: Sequence[Array], centred: bool, spec: Mapping[str, Any]
+) -> LeftOut:
+    """Leave each group of rows out of ``whole`` and recompute energies in each basis (d, K).
+
+    Groups are taken one at a time and only sums of them kept; those without a row do not count. If the energy is
+    centred, the rows that are left are centred at their own mean.
+    """
+    # About the mean of all rows, sums of groups far from zero keep their digits.
+    centre = whole.mean if centred else np.zeros(whole.d)
+    parts = [_cluster(group, centre, bases) for group in groups if group.n > 0]
+    if len(parts) < 2:
+        return LeftOut((), float(spec["confidence"]), "no interval: all rows are from one group of sequences")
+    clusters = _Clusters(
+        np.concatenate([part.size for part in parts]),
+        np.concatenate([part.sums for part in parts]),
+        np.concatenate([part.squares for part in parts]),
+        [np.concatenate(inside) for inside in zip(*(part.inside for part in parts), strict=True)],
+    )
+    # Sums of the groups that are left, not differences: rows that are all alike then have a total of rounding only.
+    rest = clusters.fractions(1 - np.eye(len(parts)), bases, centred, 1e-12 * float(clusters.squares.sum()))
+    every = _cluster(whole, centre, bases).fractions(np.ones((1, 1)), bases, centred)
+    return LeftOut(tuple(np.vstack(pair) for pair in zip(every, rest, strict=True)), float(spec["confidence"]))
+
+
+def _cluster(group: Moments, centre: Array, bases: Sequence[Array]) -> _Clusters:
+    """One cluster, of a group's rows minus ``centre`` (d,)."""
+    n, step = group.n, group.mean - centre
+    inside = [np.einsum("dk,dk->k", v, group.scatter @ v) + n * np.square(step @ v) for v in bases]
+    square = np.trace(group.scatter) + n * (step @ step)
+    return _Clusters(np.array([float(n)]), n * step[None], np.array([[square]]), [found[None] for found in inside])
 
 
 def _counts(sequences: int, spec: Mapping[str, Any]) -> Array:
