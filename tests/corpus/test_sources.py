@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from isotrace.corpus.sources import documents, read_texts, write_corpus
+from isotrace.corpus.documents import Owner, read_owners, read_texts
+from isotrace.corpus.sources import documents, write_corpus
 from isotrace.errors import ConfigError, DataError
 
 DUMP = "python:gensim/test/test_data/enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
@@ -17,8 +18,8 @@ SITE = '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/"><siteinfo/>
 
 
 def spec(*paths: str | Path, **changes: Any) -> dict[str, Any]:
-    base = {"source": "files", "min_characters": 5, "max_documents": None, "text_key": "text"}
-    return {**base, "paths": [str(path) for path in paths], **changes}
+    base = {"corpus": "text", "source": "files", "min_characters": 5, "max_documents": None, "text_key": "text"}
+    return {**base, "language": None, "paths": [str(path) for path in paths], **changes}
 
 
 def dump() -> bytes:
@@ -53,6 +54,32 @@ def test_files_are_read_in_sorted_order_plain_or_compressed(tmp_path: Path) -> N
     found = list(documents(spec(tmp_path / "*", text_key="body")))
     assert [d.text for d in found] == ["first döcument", "second document", "third document", "fourth document"]
     assert found[2].id == "7"
+
+
+def test_documents_and_manifest_carry_corpus_and_language(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("un document")
+    given = spec(tmp_path / "a.txt", corpus="wiki-fr", language="fr")
+    manifest = write_corpus(given, tmp_path / "out.parquet")
+    assert manifest["parts"] == {"wiki-fr": {"language": "fr", "n_documents": 1, "n_characters": 11}}
+    assert read_owners(tmp_path / "out.parquet") == [Owner("wiki-fr", "fr")]
+
+
+def test_a_mixture_of_written_corpora_keeps_owners_and_depends_on_the_seed(tmp_path: Path) -> None:
+    parts = {}
+    for name in ("en", "fr"):
+        (tmp_path / f"{name}.jsonl").write_text("".join(f'{{"text": "{name} number {i:02}"}}\n' for i in range(30)))
+        parts[name] = tmp_path / name / "documents.parquet"
+        write_corpus(spec(tmp_path / f"{name}.jsonl", corpus=name, language=name), parts[name])
+    mixture = {"corpus": "mix", "source": "mixture", "parts": {"en": 2.0, "fr": 1.0}, "max_documents": 30, "seed": 0}
+    manifest = write_corpus(mixture, tmp_path / "mix.parquet", parts)
+    each = {"n_characters": 12 * 20, "n_documents": 20}
+    assert manifest["parts"]["en"] == each | {"language": "en"}
+    assert manifest["parts"]["fr"]["n_documents"] == 10
+    assert {owner.language for owner in read_owners(tmp_path / "mix.parquet")} == {"en", "fr"}
+    assert manifest == write_corpus(mixture, tmp_path / "again.parquet", parts)
+    assert (tmp_path / "mix.parquet").read_bytes() == (tmp_path / "again.parquet").read_bytes()
+    other = write_corpus(mixture | {"seed": 1}, tmp_path / "other.parquet", parts)
+    assert other["documents_sha256"] != manifest["documents_sha256"]
 
 
 def test_the_written_corpus_is_read_back_and_its_bytes_are_stable(tmp_path: Path) -> None:
@@ -107,5 +134,5 @@ def test_a_missing_file_is_named(path: str, says: str) -> None:
 
 
 def test_an_unknown_source_is_a_config_error() -> None:
-    with pytest.raises(ConfigError, match="files, mediawiki"):
+    with pytest.raises(ConfigError, match="files, mediawiki, datasets, mixture"):
         list(documents(spec("a.txt", source="ftp")))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from transformers import PreTrainedTokenizerFast
 
-from isotrace.corpus.tokens import EVAL, FIT, tokenize
+from isotrace.corpus.documents import Owner
+from isotrace.corpus.tokens import EVAL, FIT, tokenize, tokens_by_corpus
 from isotrace.errors import DataError
 
 
@@ -83,3 +84,12 @@ def test_a_switch_that_the_tokenizer_cannot_serve_is_named(
     bare = PreTrainedTokenizerFast(tokenizer_object=tokenizers["clm"].backend_tokenizer)
     with pytest.raises(DataError, match="add_bos is on, but the tokenizer has no bos_token_id"):
         tokenize(texts, bare, {**token_spec, "add_bos": True})
+
+
+def test_tokens_are_counted_by_corpus_and_all_of_them(texts, tokenizers, token_spec):
+    owners = [Owner("fr" if i % 3 else "en", "fr" if i % 3 else None) for i in range(len(texts))]
+    tokens = tokenize(texts, tokenizers["clm"], token_spec)
+    found = tokens_by_corpus(tokens, owners)
+    assert found["en"] == {"language": None, "n_tokens": int((tokens.document % 3 == 0).sum())}
+    assert found["fr"]["language"] == "fr"
+    assert found["en"]["n_tokens"] + found["fr"]["n_tokens"] == tokens.ids.size

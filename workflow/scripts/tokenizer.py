@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from isotrace.corpus.sources import read_texts
+from isotrace.corpus.documents import read_texts
 from isotrace.corpus.tokenizer import train_tokenizer
 from isotrace.job import job
 

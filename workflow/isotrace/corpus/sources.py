@@ -1,43 +1,22 @@
-"""Documents from a MediaWiki dump or from plain files, and the Parquet file in which a study keeps them.
+"""Documents from MediaWiki dumps, plain files, hub datasets and mixtures of these, written down once.
 
 A dump is read by gensim's parser; which pages count (articles, no redirects, a least length) is our choice.
 """
 
-import bz2
-import gzip
 import hashlib
-import importlib.util
 import itertools
 import json
-import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from glob import glob, has_magic
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
+from isotrace.corpus.documents import Document, read_documents, write_documents
+from isotrace.corpus.files import SourceFile, opened, source_files
+from isotrace.corpus.mixture import mix
+from isotrace.corpus.streamed import is_folder, streamed
 from isotrace.corpus.wikitext import plain_text
 from isotrace.errors import ConfigError, DataError
-
-_PACKAGED = "python:"
-
-
-@dataclass(frozen=True)
-class Document:
-    """One document; ``text`` is plain, without markup."""
-
-    id: str
-    title: str
-    text: str
-
-
-@dataclass(frozen=True)
-class SourceFile:
-    """A file by the name that the config and the manifest use, and where it is on this machine."""
-
-    name: str
-    path: Path
-
 
 Reader = Callable[[SourceFile, dict[str, Any]], Iterator[Document]]
 SOURCES: dict[str, Reader] = {}
@@ -53,63 +32,34 @@ def source(name: str) -> Callable[[Reader], Reader]:
     return register
 
 
-def documents(spec: dict[str, Any]) -> Iterator[Document]:
-    """The documents of a corpus, in the order of its files.
+def documents(spec: dict[str, Any], parts: Mapping[str, Path] | None = None) -> Iterator[Document]:
+    """The documents of a corpus, in order.
 
-    spec: ``source`` (mediawiki | files), ``paths`` (files, globs or ``python:PACKAGE/file``), ``min_characters``,
-    ``max_documents`` (None: all), ``text_key`` (jsonl). DataError names the file that is missing or unreadable.
+    spec: ``corpus`` (its name), ``source`` (mediawiki | files | datasets | mixture), ``max_documents`` (None: all),
+    and the keys of that source (``settings.corpora``); ``parts`` are the Parquet files of a mixture's corpora.
+    DataError names the file that is missing or unreadable.
     """
-    reader = SOURCES.get(spec["source"])
-    if reader is None:
-        raise ConfigError(f"source {spec['source']!r}: allowed are {', '.join(sorted(SOURCES))}")
-    files = source_files(spec["paths"])
-    read = itertools.chain.from_iterable(reader(file, spec) for file in files)
-    long_enough = (document for document in read if len(document.text) >= spec["min_characters"])
+    if spec["source"] == "mixture":
+        texts = {name: list(read_documents(path)) for name, path in (parts or {}).items()}
+        yield from itertools.islice(mix(texts, spec["parts"], spec["seed"]), spec["max_documents"])
+        return
+    long_enough = (document for document in _read(spec) if len(document.text) >= spec["min_characters"])
     empty = True
     for document in itertools.islice(long_enough, spec["max_documents"]):
         empty = False
-        yield document
+        yield replace(document, corpus=spec["corpus"], language=spec["language"])
     if empty:
-        names = ", ".join(file.name for file in files)
+        names = ", ".join(file.name for file in source_files(spec["paths"])) if "paths" in spec else spec["name"]
         raise DataError(f"{names}: no document of {spec['min_characters']} characters; lower min_characters")
 
 
-def source_files(paths: list[str]) -> list[SourceFile]:
-    """Every file that the paths name, globs expanded and sorted; DataError for one that is missing or empty."""
-    files = [file for path in paths for file in _expand(path)]
-    for file in files:
-        if not file.path.is_file():
-            raise DataError(f"{file.name}: no such file; check the corpus paths")
-        if file.path.stat().st_size == 0:
-            raise DataError(f"{file.name}: the file is empty; download it again or take it out of the paths")
-    if not files:
-        raise DataError("the corpus has no paths; name at least one file")
-    return files
-
-
-def _expand(path: str) -> list[SourceFile]:
-    if path.startswith(_PACKAGED):
-        return [SourceFile(path, _packaged(path))]
-    if not has_magic(path):
-        return [SourceFile(path, Path(path).expanduser())]
-    found = sorted(name for name in glob(os.path.expanduser(path), recursive=True) if os.path.isfile(name))
-    if not found:
-        raise DataError(f"{path}: the pattern matches no file; check the corpus paths")
-    return [SourceFile(name, Path(name)) for name in found]
-
-
-def _packaged(path: str) -> Path:
-    package, _, relative = path.removeprefix(_PACKAGED).partition("/")
-    found = importlib.util.find_spec(package) if package.isidentifier() else None
-    if found is None or not found.submodule_search_locations:
-        raise DataError(f"{path}: the package {package!r} is not installed; pip install it")
-    return Path(found.submodule_search_locations[0]) / relative
-
-
-def _open(path: Path) -> IO[bytes]:
-    if path.suffix == ".bz2":
-        return bz2.open(path)
-    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+def _read(spec: dict[str, Any]) -> Iterator[Document]:
+    if spec["source"] == "datasets":
+        return streamed(spec)
+    reader = SOURCES.get(spec["source"])
+    if reader is None:
+        raise ConfigError(f"source {spec['source']!r}: allowed are {', '.join(sorted(SOURCES))}, datasets, mixture")
+    return itertools.chain.from_iterable(reader(file, spec) for file in source_files(spec["paths"]))
 
 
 @source("mediawiki")
@@ -122,7 +72,7 @@ def _mediawiki(file: SourceFile, spec: dict[str, Any]) -> Iterator[Document]:
     except ImportError as error:
         raise DataError(f"{file.name}: a dump needs gensim; pip install 'isotrace[demo]'") from error
     try:
-        with _open(file.path) as handle:
+        with opened(file.path) as handle:
             for title, markup, page in extract_pages(handle, filter_namespaces=("0",), filter_articles=_is_article):
                 if markup:
                     yield Document(id=str(page), title=str(title), text=plain_text(markup))
@@ -140,7 +90,7 @@ def _files(file: SourceFile, spec: dict[str, Any]) -> Iterator[Document]:
     """One document a ``.txt`` file, one a line of a ``.jsonl`` file; either may be compressed."""
     name = file.path.name.removesuffix(".gz").removesuffix(".bz2")
     try:
-        with _open(file.path) as handle:
+        with opened(file.path) as handle:
             if name.endswith(".txt"):
                 yield Document(id=file.name, title=name, text=handle.read().decode("utf-8"))
             elif name.endswith(".jsonl"):
@@ -165,39 +115,42 @@ def _json_lines(file: SourceFile, handle: IO[bytes], key: str) -> Iterator[Docum
         yield Document(id=str(record.get("id", identifier)), title=str(record.get("title", "")), text=record[key])
 
 
-def write_corpus(spec: dict[str, Any], path: str | Path) -> dict[str, Any]:
-    """Write the documents to Parquet (id, title, text) and return what identifies them.
+def write_corpus(spec: dict[str, Any], path: Path, parts: Mapping[str, Path] | None = None) -> dict[str, Any]:
+    """Write the documents to Parquet (id, title, text, corpus, language) and return what identifies them.
 
-    Returns ``{source, files: {name: sha256}, n_documents, n_characters, documents_sha256}``.
+    Returns ``{source, files: {name: sha256}, dataset: {name, revision, ...} or {}, parts: {corpus: {language,
+    n_documents, n_characters}}, n_documents, n_characters, documents_sha256}``; ``parts`` of a corpus that is no
+    mixture is itself.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    kept = list(documents(spec))
+    kept = list(documents(spec, parts))
     digest = hashlib.sha256()
+    found: dict[str, dict[str, Any]] = {}
     for document in kept:
         digest.update(json.dumps([document.id, document.title, document.text]).encode())
-    columns = {name: [getattr(document, name) for document in kept] for name in ("id", "title", "text")}
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f"{target.name}.tmp-{os.getpid()}")
-    pq.write_table(pa.table(columns), temporary, compression="zstd")
-    temporary.replace(target)
+        part = found.setdefault(document.corpus, {"language": document.language, "n_documents": 0, "n_characters": 0})
+        part["n_documents"] += 1
+        part["n_characters"] += len(document.text)
+    write_documents(path, kept)
+    dataset = ("name", "revision", "config", "split", "field", "shuffle_seed")
     return {
         "source": spec["source"],
-        "files": {file.name: _sha256(file.path) for file in source_files(spec["paths"])},
+        "files": {file.name: _sha256(file.path) for file in _files_read(spec)},
+        "dataset": {key: spec[key] for key in dataset} if spec["source"] == "datasets" else {},
+        "parts": dict(sorted(found.items())),
         "n_documents": len(kept),
-        "n_characters": sum(len(document.text) for document in kept),
+        "n_characters": sum(part["n_characters"] for part in found.values()),
         "documents_sha256": digest.hexdigest(),
     }
 
 
-def read_texts(path: str | Path) -> list[str]:
-    """The texts that ``write_corpus`` wrote, in its order."""
-    import pyarrow.parquet as pq
-
-    texts: list[str] = pq.read_table(path, columns=["text"]).column("text").to_pylist()
-    return texts
+def _files_read(spec: dict[str, Any]) -> list[SourceFile]:
+    """What was read on this machine; nothing for a repository of the hub, whose commit says it, and for a mixture."""
+    if "paths" in spec:
+        return source_files(spec["paths"])
+    if spec["source"] != "datasets" or not is_folder(spec["name"]):
+        return []
+    folder = Path(spec["name"]).expanduser()
+    return [SourceFile(str(path.relative_to(folder)), path) for path in sorted(folder.rglob("*")) if path.is_file()]
 
 
 def _sha256(path: Path) -> str:

@@ -3,7 +3,7 @@
 Packing, counts over the rows of the embedding and the split by a seeded hash of the sequence are our choice.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrace.corpus.documents import Owner
 from isotrace.corpus.tokenizer import tokenizer_digest
 from isotrace.errors import DataError
 from isotrace.seeding import derived_seed
@@ -68,6 +69,19 @@ def tokenize(texts: Iterable[str], tokenizer: Any, spec: dict[str, Any]) -> Toke
         special_ids=special_ids,
         tokenizer_digest=tokenizer_digest(tokenizer),
     )
+
+
+def tokens_by_corpus(tokens: Tokens, owners: Sequence[Owner]) -> dict[str, dict[str, str | int | None]]:
+    """What each corpus gave: ``{corpus: {language, n_tokens}}`` over all kept positions, specials among them.
+
+    ``owners`` are those of the texts that were tokenized, in their order.
+    """
+    number = np.bincount(tokens.document.ravel(), minlength=len(owners))
+    found: dict[str, dict[str, str | int | None]] = {}
+    for corpus, language in sorted({(owner.corpus, owner.language) for owner in owners}, key=str):
+        theirs = np.array([owner.corpus == corpus for owner in owners])
+        found[corpus] = {"language": language, "n_tokens": int(number[theirs].sum())}
+    return found
 
 
 def _special_id(tokenizer: Any, roles: tuple[str, ...], switch: str) -> int:
