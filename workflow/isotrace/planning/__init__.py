@@ -1,0 +1,1 @@
+"""What a study will take, known from its config and its checkpoints' configs before anything runs."""

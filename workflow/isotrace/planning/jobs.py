@@ -1,0 +1,91 @@
+"""Jobs by rule, counted from the study: what ``snakemake -n`` would plan where nothing is done yet."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from isotrace.sources.series import RESULTS, Series
+from isotrace.study import Study
+
+PER_BUCKET = ("energy", "isotropy", "geometry")
+MAKERS = ("train", "initialise", "dequantise", "prefetch")
+PER_CHECKPOINT = ("capture", "frequency", "attention")
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """n jobs of a rule, each over ``parts`` (checkpoints of an audit, buckets of an analysis); model "" for none."""
+
+    rule: str
+    model: str
+    n: int
+    parts: int = 1
+
+
+def jobs(study: Study) -> list[Jobs]:
+    """Every job of a study, rule by rule, in the order of the data."""
+    found = [Jobs("corpus", "", len(_corpora(study)))]
+    for model in study.models:
+        found += [one for one in _of_model(study, model) if one.n]
+    return [*found, *(one for one in _of_study(study) if one.n)]
+
+
+def _corpora(study: Study) -> set[str]:
+    """Corpora that models read, and those that mixtures among them are made of."""
+    found: set[str] = set()
+    wanted = [study.corpus_of(name) for name in study.models]
+    while wanted:
+        corpus = wanted.pop()
+        found.add(corpus)
+        wanted += study.parts_of(corpus)
+    return found
+
+
+def _of_model(study: Study, model: str) -> Iterator[Jobs]:
+    series = study.series[model]
+    checkpoints, buckets = len(series.found), len(study.bucket_names)
+    made = list(makers(series).values())
+    if trains_tokenizer(series):
+        yield Jobs("tokenizer", model, 1)
+    for rule in MAKERS:
+        yield Jobs(rule, model, made.count(rule))
+    yield Jobs("tokens", model, 1)
+    yield Jobs("sample", model, 1)
+    together = study.execution.batch_audits
+    yield Jobs("audit", model, 1 if together else checkpoints, checkpoints if together else 1)
+    yield Jobs("lock", model, 1)
+    for rule in PER_CHECKPOINT:
+        yield Jobs(rule, model, checkpoints)
+    yield Jobs("bases", model, len(study.bases.methods) + len(study.bases.controls))
+    yield Jobs("moving", model, len(study.bases.methods) if "moving" in study.bases.kinds else 0)
+    batched = study.execution.batch_buckets
+    for rule in PER_BUCKET:
+        yield Jobs(rule, model, checkpoints * (1 if batched else buckets), buckets if batched else 1)
+
+
+def _of_study(study: Study) -> Iterator[Jobs]:
+    scattered = "frequency_geometry" in study.figures.names
+    yield Jobs("table", "", len(PER_BUCKET) + len(("frequency", "attention", "audit")) + scattered)
+    yield Jobs("dynamics", "", 1)
+    yield Jobs("claims", "", 1)
+    yield Jobs("figure", "", len(study.figures.names))
+    yield Jobs("report", "", 1)
+
+
+def trains_tokenizer(series: Series) -> bool:
+    """Whether the tokenizer of a series is trained on its corpus, by a job of its own."""
+    return series.tokenizer == f"{RESULTS}/weights/{series.model}/tokenizer/tokenizer.json"
+
+
+def makers(series: Series) -> dict[str, str]:
+    """The rule that makes each file that the jobs of a series wait for, by file."""
+    weights = f"{RESULTS}/weights/{series.model}"
+    files = {found.made_by: _maker(found.made_by) for found in series.found if found.made_by}
+    if series.tokenizer == f"{weights}/tokenizer/prefetch.json":
+        files[series.tokenizer] = "prefetch"
+    return files
+
+
+def _maker(file: str) -> str:
+    name = file.rpartition("/")[2]
+    known = {"series.json": "train", "init": "initialise", "dequantised.json": "dequantise"}
+    return known.get(name) or next((rule for start, rule in known.items() if name.startswith(start)), "prefetch")
