@@ -1,0 +1,125 @@
+"""Fetch a checkpoint's files at its commit, each checked against the series file before anything reads it.
+
+Downloads go to a folder of their own, so that a killed job keeps the files it has; never to a shared cache.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from isotrace.errors import DataError
+from isotrace.hub.client import Client
+from isotrace.hub.slots import slot
+from isotrace.store import write_json
+
+MANIFEST = "prefetch.json"
+PARTIAL = ".prefetch"
+SPARE = 2**28
+"""Bytes that stay free on the disk."""
+
+
+def prefetch(download: dict[str, Any], folder: Path, model: str, *, downloads: int = 4, pause: float = 1.0) -> None:
+    """Put the files of one checkpoint into ``folder``, with ``prefetch.json`` that says what they are.
+
+    download: repo, revision, commit, subfolder, files {name: {bytes, sha256 or None}}, as the series file lists them;
+    downloads: files at a time, over all jobs of this results folder; pause: first wait before another try, in seconds.
+    `DataError` of one line for a commit that is not known yet, a file that is not what was listed, too small a disk.
+    """
+    partial = folder.with_name(PARTIAL) / folder.name
+    files = fetch(download, partial, model, folder.parents[1] / PARTIAL, downloads=downloads, pause=pause)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name, path in files.items():
+        path.replace(folder / name)
+    write_json(folder / MANIFEST, manifest(download, folder))
+    shutil.rmtree(partial, ignore_errors=True)
+
+
+def prefetch_beside(downloads_of: list[dict[str, Any]], folder: Path, model: str, *, downloads: int = 4) -> None:
+    """Put small files of several places into one folder: the tokenizer of a series and its config.json."""
+    partial = folder.with_name(PARTIAL) / folder.name
+    for i, download in enumerate(downloads_of):
+        files = fetch(download, partial / str(i), model, folder.parents[1] / PARTIAL, downloads=downloads)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, path in files.items():
+            path.replace(folder / name)
+    write_json(folder / MANIFEST, manifest(downloads_of[0], folder))
+    shutil.rmtree(partial, ignore_errors=True)
+
+
+def fetch(
+    download: dict[str, Any], partial: Path, model: str, slots: Path, *, downloads: int, pause: float = 1.0
+) -> dict[str, Path]:
+    """The files below ``partial``, by name, downloaded unless they are there, and checked."""
+    commit, files = download["commit"], download["files"]
+    if commit is None:
+        raise DataError(
+            f"{download['repo']} {download['revision']}: no commit in the series file yet; where there is a network, "
+            f"run: isotrace resolve {model} --configfile FILE"
+        )
+    partial.mkdir(parents=True, exist_ok=True)
+    _require_space(files, partial)
+    client = Client(pause=pause)
+
+    def one(name: str) -> Path:
+        path = f"{download['subfolder']}/{name}" if download["subfolder"] else name
+        with slot(slots, downloads):
+            found = client.download(download["repo"], commit, path, partial)
+        _require_same(found, files[name], f"{download['repo']} {path} at {commit[:12]}")
+        return found
+
+    with _own_caches(partial), ThreadPoolExecutor(downloads) as pool:
+        return dict(zip(files, pool.map(one, files), strict=True))
+
+
+def manifest(download: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """What ``prefetch.json`` says: the origin, and size and digest of every file that is there."""
+    names = sorted(file.name for file in folder.iterdir() if file.is_file() and file.name != MANIFEST)
+    files = {name: {"bytes": (folder / name).stat().st_size, "sha256": _sha256(folder / name)} for name in names}
+    return {key: download[key] for key in ("repo", "revision", "subfolder", "commit")} | {"files": files}
+
+
+def _require_space(files: dict[str, Any], folder: Path) -> None:
+    there = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    wanted = sum(file["bytes"] for file in files.values()) - there
+    free = shutil.disk_usage(folder).free
+    if wanted + SPARE > free:
+        raise DataError(
+            f"{folder}: {wanted / 1e9:.2f} GB to fetch, {free / 1e9:.2f} GB free; free space, take fewer checkpoints "
+            f"(revisions.take), or set clean: after_capture"
+        )
+
+
+def _require_same(path: Path, listed: dict[str, Any], what: str) -> None:
+    """`DataError` unless size and sha256 are those listed; the file goes, so that a rerun fetches it again."""
+    size = path.stat().st_size
+    wrong = f"{size} bytes, {listed['bytes']} listed" if size != listed["bytes"] else ""
+    if not wrong and listed["sha256"] is not None and (found := _sha256(path)) != listed["sha256"]:
+        wrong = f"sha256 {found[:12]}…, {listed['sha256'][:12]}… listed"
+    if wrong:
+        path.unlink()
+        raise DataError(f"hub: {what}: not the file that the series file lists ({wrong}); rerun, or resolve again")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def _own_caches(folder: Path) -> Iterator[None]:
+    """Chunks that the transfer library keeps stay here as well, not in the home folder."""
+    before = os.environ.get("HF_XET_CACHE")
+    os.environ["HF_XET_CACHE"] = str(folder / ".cache" / "xet")
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["HF_XET_CACHE"]
+        else:
+            os.environ["HF_XET_CACHE"] = before

@@ -1,0 +1,10 @@
+"""A checkpoint's files from the hub, at its commit, checked; the only jobs that use a network."""
+
+from pathlib import Path
+
+from isotrace.hub.prefetch import prefetch
+from isotrace.job import job
+
+with job(snakemake, online=True) as spec:
+    folder = Path(snakemake.output.folder)
+    prefetch(spec["download"], folder, spec["model"], downloads=snakemake.resources.downloads)
