@@ -23,7 +23,7 @@ def test_without_a_command_usage_is_shown_and_the_code_is_two(capsys):
     assert "usage: isotrace" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["run", "headline"])
+@pytest.mark.parametrize("command", ["run", "headline", "audit"])
 def test_a_mistake_in_the_config_is_one_line_before_snakemake_starts(tmp_path, monkeypatch, capsys, command):
     monkeypatch.chdir(tmp_path)
     config = written(tmp_path, {"bases.ranks": [4, 17]})
@@ -49,6 +49,15 @@ def test_headline_before_any_run_says_so_in_one_line(tmp_path, monkeypatch, caps
     err = capsys.readouterr().err
     assert err.startswith("isotrace: error: ")
     assert "results" in err
+    assert err.count("\n") == 1
+
+
+def test_the_audit_before_any_run_names_the_command_that_makes_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    config = written(tmp_path)
+    assert main(["audit", "--configfile", config]) == 1
+    err = capsys.readouterr().err
+    assert err.endswith(f"decoder.lock.json: not there; run the audit: isotrace run --configfile {config} audit\n")
     assert err.count("\n") == 1
 
 

@@ -29,7 +29,7 @@ def test_every_key_is_described_and_required_ones_are_marked():
     assert len({e.path for e in found}) == len(found)
     assert [e.path for e in found if len(e.description) < 8] == []
     required = {e.path for e in found if e.required}
-    assert {"study", "corpora.NAME.source", "corpora.NAME.paths", "models.NAME.objective"} <= required
+    assert {"study", "corpora.NAME(files).source", "corpora.NAME(mixture).parts", "models.NAME.objective"} <= required
     assert "energy.draws.complement" in {e.path for e in found}
 
 

@@ -1,5 +1,6 @@
 """What a job does with mistakes, full disks and bugs: one line and exit code 1; tracebacks go to the log only."""
 
+import os
 import sys
 from types import SimpleNamespace
 
@@ -46,6 +47,18 @@ def test_a_mistake_of_the_users_is_one_line(snakemake, capsys, kind):
     line = "isotrace: error: x.txt: empty; give another file\n"
     assert capsys.readouterr().err == line
     assert log_of(snakemake) == line
+
+
+@pytest.mark.parametrize("online", [False, True])
+def test_only_a_download_may_use_the_network(snakemake, monkeypatch, online):
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    from huggingface_hub import is_offline_mode
+
+    with job(snakemake, online=online):
+        assert is_offline_mode() != online
+        assert ("HF_HUB_OFFLINE" in os.environ) != online
+    assert not is_offline_mode()
+    assert "HF_HUB_OFFLINE" not in os.environ
 
 
 def test_a_full_disk_is_named(snakemake, capsys):

@@ -30,7 +30,7 @@ MISTAKES = [
     ({"models": None}, ["models: ", "None", "dictionary"]),
     ({"models.de coder": {}}, ["models.de coder", "[A-Za-z0-9.-]"]),
     ({"models.decoder.objective": "lm"}, ["models.decoder.objective: ", "'lm'", "'clm' or 'mlm'"]),
-    ({"models.decoder.source.kind": "hub"}, ["models.decoder.source: ", "'hub'", "'train', 'local'"]),
+    ({"models.decoder.source.kind": "ftp"}, ["models.decoder.source: ", "'ftp'", "'train', 'local'"]),
     ({"models.decoder.source.steps": [0, 0]}, ["models.decoder.source", "steps", "[0, 0]", "without repeats"]),
     ({"models.decoder.source.steps": [5]}, ["models.decoder.source.steps: ", "[5]", "at least 2"]),
     (
@@ -41,7 +41,8 @@ MISTAKES = [
     ({"models.decoder.corpus": "books"}, ["models.decoder.corpus: ", "'books'", "['wiki']"]),
     ({"models.decoder.source": LOCAL | {"path": "runs/x"}}, ["models.decoder.source.path: ", "'runs/x'", r"\{step\}"]),
     ({"models.decoder.source": LOCAL}, ["models.decoder.source.path: ", "no folder", "runs/checkpoint-{step}"]),
-    ({"corpora.wiki.source": "web"}, ["corpora.wiki.source: ", "'web'", "'mediawiki' or 'files'"]),
+    ({"corpora.wiki.source": "web"}, ["corpora.wiki: ", "'web'", "'source'", "'mediawiki', 'files', 'datasets'"]),
+    ({"corpora.wiki.path": []}, ["corpora.wiki.path: ", "unknown key"]),
     ({"corpora.wiki.paths": []}, ["corpora.wiki.paths: ", "at least 1"]),
     ({"corpora.wiki": None}, ["corpora.wiki: ", "None"]),
     ({"bases.ranks": [8, 4]}, ["bases", "ranks", "[8, 4]", "rising"]),

@@ -15,9 +15,9 @@ from isotrace.checkpoints.load import load_model
 Change = Callable[[Path, Callable[[dict[str, Any]], dict[str, Any]]], None]
 
 
-def audit(folder: Path, objective: str = "clm") -> dict[str, Any]:
+def audit(folder: Path, objective: str = "clm", config: str | None = None) -> dict[str, Any]:
     spec = {"id": "step0", "step": 0, "tokens_seen": 0, "objective": objective, "source": {"path": "runs/checkpoint-0"}}
-    return audit_checkpoint(folder, spec)
+    return audit_checkpoint(folder, {**spec, "config": config})
 
 
 def test_sizes_and_files(make_checkpoint: Callable[..., Path]) -> None:
@@ -101,3 +101,29 @@ def test_wrong_keys_are_broken(make_checkpoint: Callable[..., Path], change_weig
     folder = make_checkpoint()
     change_weights(folder, lambda state: {f"module.{name}": tensor for name, tensor in state.items()})
     assert "missing" in audit(folder)["reason"]
+
+
+def test_a_config_may_lie_elsewhere(make_checkpoint: Callable[..., Path], tmp_path: Path) -> None:
+    whole, bare = make_checkpoint(name="whole"), make_checkpoint(name="bare")
+    (bare / "config.json").rename(tmp_path / "config.json")
+    assert "no config.json" in audit(bare)["reason"]
+    found = audit(bare, config=str(tmp_path))
+    assert found["tensors_digest"] == audit(whole)["tensors_digest"]
+    assert found["config"] == str(tmp_path)
+    assert found["files"]["config.json"] == audit(whole)["files"]["config.json"]
+    assert f"{tmp_path / 'none'}: no config.json" in audit(bare, config=str(tmp_path / "none"))["reason"]
+
+
+def test_dtypes_of_pickled_files_are_read_without_their_numbers(make_checkpoint: Callable[..., Path]) -> None:
+    from safetensors.torch import load_file
+
+    folder = make_checkpoint()
+    state = load_file(folder / "model.safetensors")
+    half = {name: tensor.bfloat16() if tensor.ndim > 1 else tensor for name, tensor in state.items()}
+    (folder / "model.safetensors").unlink()
+    torch.save(half, folder / "pytorch_model.bin")
+    found = audit(folder)
+    assert (found["status"], found["dtype"], found["dtypes"]) == ("ok", "F32", {"BF16": 10, "F32": 18})
+    content = (folder / "pytorch_model.bin").read_bytes()
+    (folder / "pytorch_model.bin").write_bytes(content[:-400])
+    assert "pytorch_model.bin: truncated" in audit(folder)["reason"]

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotrace.checkpoints.lock import distance, findings, lock
+from isotrace.checkpoints.lock import findings, lock, refuse_broken, relative_distance
+from isotrace.checkpoints.sketch import packed
+from isotrace.errors import DataError
 
 
 def audit(step: int, value: float | None = None, **changes: Any) -> dict[str, Any]:
@@ -22,13 +24,17 @@ def audit(step: int, value: float | None = None, **changes: Any) -> dict[str, An
         "tensors_digest": f"t{place}",
         "constant_tensors": ["norm"],
         "sketch": [place, 1.0],
+        "matrix_sketch": packed(np.array([place + 1.0, 100.0])),
         "norm": 10.0,
+        "dtypes": {"F32": 3},
+        "head_differs": False,
+        "saved_step": None,
     }
     return {**base, **changes}
 
 
 def broken(step: int) -> dict[str, Any]:
-    nothing = {"tensor_digests": {}, "tensors_digest": None, "sketch": [], "norm": None}
+    nothing = {"tensor_digests": {}, "tensors_digest": None, "sketch": [], "norm": None, "dtypes": {}}
     return audit(step, status="broken", reason="no weights", **nothing)
 
 
@@ -83,7 +89,14 @@ def test_a_checkpoint_out_of_place_is_found() -> None:
 
 
 def test_a_distance_needs_two_sketches() -> None:
-    assert distance(audit(1), broken(0)) is None
+    assert relative_distance(audit(1), broken(0)) is None
     sketches = np.random.default_rng(0).normal(size=(2, 64))
     a, b = audit(0, sketch=sketches[0].tolist()), audit(1, sketch=sketches[1].tolist())
-    assert distance(a, b) == pytest.approx(np.linalg.norm(sketches[0] - sketches[1]) / 10.0)
+    assert relative_distance(a, b) == pytest.approx(np.linalg.norm(sketches[0] - sketches[1]) / 10.0)
+
+
+def test_broken_checkpoints_stop_the_run_only_where_that_is_wanted() -> None:
+    refuse_broken([audit(0), broken(5)], "skip")
+    refuse_broken([audit(0)], "error")
+    with pytest.raises(DataError, match=r"^on_broken is error: step5: no weights; step7: no weights$"):
+        refuse_broken([audit(0), broken(5), broken(7)], "error")

@@ -32,7 +32,8 @@ class Study:
         return [sys.executable, "-m", "snakemake", *known, *arguments]
 
     def environment(self) -> dict[str, str]:
-        return os.environ | {"PYTHONPATH": str(self.repo / "workflow")}
+        also = os.environ.get("PYTHONPATH", "")
+        return os.environ | {"PYTHONPATH": f"{self.repo / 'workflow'}{os.pathsep}{also}".rstrip(os.pathsep)}
 
     def snakemake(self, *arguments: str, cores: int = 2) -> subprocess.CompletedProcess[str]:
         """Run to the end; stdout and stderr come back together in ``stdout``."""

@@ -87,6 +87,33 @@ def test_a_sequence_longer_than_the_context_of_a_users_own_model(local: Study, r
     assert "tokens.sequence_length: 128 is above the context 64 of runs/checkpoint-0" in line
 
 
+def test_a_broken_checkpoint_stops_the_run_where_that_is_wanted(local: Study, refused: Refused):
+    strict = local.changed({"models.decoder.source.on_broken": "error"})
+    tmp = local.folder / "runs" / "tmp-checkpoint-13"
+    tmp.mkdir()
+    line = refused(strict.snakemake())
+    assert "models.decoder.source.on_broken: error, and beside the checkpoints lie tmp-checkpoint-13" in line
+    tmp.rmdir()
+    weights = local.folder / "runs" / "checkpoint-10" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-5000])
+    line = refused(strict.snakemake("audit"))
+    assert line.startswith("isotrace: error: on_broken is error: step10: runs/checkpoint-10: cannot be loaded")
+
+
+def test_a_series_whose_folders_lack_their_config(local: Study, refused: Refused):
+    configs = sorted(local.folder.glob("runs/*/config.json"))
+    (local.folder / "shape").mkdir()
+    shutil.move(configs[0], local.folder / "shape" / "config.json")
+    for file in configs[1:]:
+        file.unlink()
+    assert "has a config.json; name a folder that has one: models.decoder.source.config" in refused(local.snakemake())
+    local.changed({"models.decoder.source.config": "shape"}).done("audit")
+    lock = json.loads(local.at("checkpoints/decoder.lock.json").read_text())["checkpoints"]
+    assert [c["status"] for c in lock] == ["ok", "ok", "ok"]
+    assert {c["config"] for c in lock} == {"shape"}
+    assert len(local.table("audit")) == 0
+
+
 def test_a_broken_checkpoint_stops_nothing_and_a_copy_counts_once(local: Study, smoke: Study):
     """Step 12 is truncated, step 10 a copy of step 3: the tables say so, the others give what they gave before."""
     runs = local.folder / "runs"
@@ -100,8 +127,8 @@ def test_a_broken_checkpoint_stops_nothing_and_a_copy_counts_once(local: Study, 
     status = {name: entry["status"] for name, entry in lock.items()}
     assert status == {"step0": "ok", "step3": "ok", "step10": "duplicate", "step12": "broken"}
     audit = local.table("audit")
-    assert list(audit["checkpoint"]) == ["step10", "step12"]
-    assert list(audit["finding"]) == ["duplicate", "broken"]
+    assert list(audit["checkpoint"]) == ["tmp-checkpoint-13", "step10", "step12"]
+    assert list(audit["finding"]) == ["left_out", "duplicate", "broken"]
     assert json.loads(local.at("cache/decoder/step12.json").read_text())["status"] == "tombstone"
     for name in ("energy", "isotropy", "geometry", "frequency", "attention"):
         table = local.table(name)

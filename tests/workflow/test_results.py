@@ -70,6 +70,7 @@ def test_locks_hold_what_the_contract_lists(smoke):
         assert [e["id"] for e in entries] == list(CHECKPOINTS)
         assert all(set(LOCK_ENTRY) <= set(e) for e in entries)
         assert {e["status"] for e in entries} == {"ok"}
+        assert [e["findings"] for e in entries] == [[], [], []]
         assert len({e["tensors_digest"] for e in entries}) == 3
         assert all(set(e["source"]) == {"path", "revision", "subfolder", "commit"} for e in entries)
 

@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from isotrace.errors import ConfigError, DataError, IsotraceError
-from isotrace.study import Study, read
+from isotrace.study import Study, read, validated
+from isotrace.yamlfile import read_mapping
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,10 +36,24 @@ def _parser() -> argparse.ArgumentParser:
     headline = commands.add_parser("headline", help="the main numbers of a finished study in plain words")
     headline.add_argument("--configfile", type=Path, default=Path("config/demo.yaml"), help="the study's config")
     headline.set_defaults(command=_headline)
+    audit = commands.add_parser("audit", help="every checkpoint of a study as its audit found it")
+    audit.add_argument("--configfile", type=Path, default=Path("config/demo.yaml"), help="the study's config")
+    audit.set_defaults(command=_audit)
     verify = commands.add_parser("verify", help="compare sealed stores with their manifests")
     verify.add_argument("paths", nargs="*", type=Path, default=[Path("results")], help="manifests or folders of them")
     verify.add_argument("--configfile", type=Path, help="also say which stores another config or code has made")
     verify.set_defaults(command=_verify)
+    resolve = commands.add_parser("resolve", help="ask the hub for a series' commits and hashes, once")
+    resolve.add_argument("model", help="name of a model of the config whose source is hub")
+    resolve.add_argument("--configfile", type=Path, required=True, help="the study's config")
+    resolve.set_defaults(command=_resolve)
+    locked = commands.add_parser("lock", help="keep a finished study's digests, which `locked: true` then demands")
+    locked.add_argument("--configfile", type=Path, required=True, help="the study's config")
+    locked.set_defaults(command=_lock)
+    plan = commands.add_parser("plan", help="sizes, jobs, time and memory of a study, before anything runs")
+    plan.add_argument("--configfile", type=Path, default=Path("config/demo.yaml"), help="the study's config")
+    plan.add_argument("--cores", type=int, help="cores to plan for; those of this machine unless given")
+    plan.set_defaults(command=_plan)
     bench = commands.add_parser("bench", help="measure one thing beside its baseline, as one line of JSON")
     bench.add_argument("name", nargs="?", help="which; without it they are listed")
     bench.add_argument(
@@ -95,6 +110,19 @@ def _headline(options: argparse.Namespace) -> int:
     return 0
 
 
+def _audit(options: argparse.Namespace) -> int:
+    from isotrace.auditview import print_audit
+    from isotrace.results import read_locks
+
+    study = read(options.configfile)
+    locks = [_results(study) / "checkpoints" / f"{model}.lock.json" for model in study.models]
+    for path in locks:
+        if not path.is_file():
+            raise DataError(f"{path}: not there; run the audit: isotrace run --configfile {options.configfile} audit")
+    print_audit(read_locks(map(str, locks)))
+    return 0
+
+
 def _verify(options: argparse.Namespace) -> int:
     from isotrace.store import manifests_below
     from isotrace.verify import findings
@@ -115,6 +143,32 @@ def _verify(options: argparse.Namespace) -> int:
         )
         print(again, file=sys.stderr)
     return 1 if bad else 0
+
+
+def _resolve(options: argparse.Namespace) -> int:
+    from isotrace.hub.write import write_series
+
+    print(write_series(options.model, validated(read_mapping(options.configfile))))
+    return 0
+
+
+def _lock(options: argparse.Namespace) -> int:
+    from isotrace.checkpoints.locked import keep_locks
+
+    study = validated(read_mapping(options.configfile))
+    for path in keep_locks(list(study.models), _results(study)):
+        print(f"{path}: written; commit it")
+    return 0
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from isotrace.planning.show import available_cores, show
+
+    if options.cores is not None and options.cores < 1:
+        raise ConfigError(f"plan --cores: {options.cores} is not 1 or more")
+    study = read(options.configfile)
+    print(show(study, _results(study), cores=options.cores or available_cores()))
+    return 0
 
 
 def _bench(options: argparse.Namespace) -> int:

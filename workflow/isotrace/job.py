@@ -17,10 +17,14 @@ from isotrace.errors import IsotraceError
 FULL = 2**18
 """Bytes free below which a disk counts as full."""
 
+OFFLINE = "HF_HUB_OFFLINE"
+
 
 @contextmanager
-def job(snakemake: Any) -> Iterator[dict[str, Any]]:
+def job(snakemake: Any, *, online: bool = False) -> Iterator[dict[str, Any]]:
     """Run the body with the rule's ``spec`` (a plain dict) in a log and under the config's thread count.
+
+    No job but a download is ``online``: for all others the hub's client fails rather than ask the network.
 
     An `IsotraceError`, a full disk or a read-only folder ends the job with one line and exit code 1;
     anything else is a bug, and its traceback goes to the log.
@@ -30,12 +34,12 @@ def job(snakemake: Any) -> Iterator[dict[str, Any]]:
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as stream:
         try:
-            with threadpool_limits(limits=spec["threads"]), _stdout_to(stream):
+            with threadpool_limits(limits=spec["threads"]), _stdout_to(stream), _hub(online):
                 yield spec
         except IsotraceError as error:
             _stop(stream, str(error))
         except Exception as error:
-            problem = disk_problem(error, Path(str(snakemake.output[0])))
+            problem = disk_problem(error, Path(str([*snakemake.output, log][0])))
             _stop(stream, problem) if problem else _report_bug(stream)
 
 
@@ -61,6 +65,24 @@ def _stdout_to(stream: Any) -> Iterator[None]:
         yield
     finally:
         sys.stdout = before
+
+
+@contextmanager
+def _hub(online: bool) -> Iterator[None]:
+    """Keep the hub's client off the network unless ``online``, also where it has read the environment already."""
+    before, client = dict(os.environ), sys.modules.get("huggingface_hub.constants")
+    known = getattr(client, OFFLINE, False)
+    if not online:
+        os.environ[OFFLINE] = "1"
+    if client is not None:
+        vars(client)[OFFLINE] = known or not online
+    try:
+        yield
+    finally:
+        os.environ.pop(OFFLINE, None)
+        os.environ.update({OFFLINE: before[OFFLINE]} if OFFLINE in before else {})
+        if client is not None:
+            vars(client)[OFFLINE] = known
 
 
 def _stop(stream: Any, message: str) -> None:

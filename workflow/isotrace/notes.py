@@ -1,7 +1,6 @@
 """What the audit of a study's checkpoints found, in a line a series for the terminal."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from isotrace.checkpoints.local import left_out
@@ -16,7 +15,7 @@ def audit_notes(locks: Iterable[dict[str, Any]], study: Study) -> list[str]:
         found = [f"{c['id']} is {c['status']}" for c in lock["checkpoints"] if c["status"] != "ok"]
         source = study.models[lock["model"]].source
         left = left_out(source.path) if isinstance(source, Local) else []
-        found += [f"{Path(one.path).name} is left out" for one in left]
+        found += [f"{one.name} is left out" for one in left]
         if found:
             notes.append(f"{lock['model']}: {', '.join(found)}; see tables/audit.csv")
     return notes

@@ -9,7 +9,7 @@ from typing import Any
 from isotrace.corpus.shape import CONTEXT
 from isotrace.digest import code_digest
 from isotrace.settings.base import Block
-from isotrace.settings.sources import Training
+from isotrace.settings.sources import Init, Stored, Training
 from isotrace.sources.series import RESULTS, Found
 from isotrace.study import Study
 
@@ -45,11 +45,17 @@ class Params:
         self.study = study
 
     def corpus(self, corpus: str) -> dict[str, Any]:
-        return spec(self.study, "corpus", **plain(self.study.corpora[corpus]))
+        found = plain(self.study.corpora[corpus])
+        if found["source"] == "mixture":
+            found["seed"] = self.study.seed
+        if found["source"] == "datasets":
+            # Of the code only what reads the stream: an edit elsewhere must not fetch a corpus again.
+            found["code"] = code_digest(SCRIPTS.parent / "isotrace" / "corpus" / "streamed.py")
+        return spec(self.study, "corpus", corpus=corpus, **found)
 
     def tokenizer(self, model: str) -> dict[str, Any]:
         m = self.study.models[model]
-        assert isinstance(m.source, Training)
+        assert isinstance(m.source, Training | Init)
         return spec(self.study, "tokenizer", vocab_size=m.source.vocabulary, objective=m.objective)
 
     def tokens(self, model: str) -> dict[str, Any]:
@@ -90,6 +96,28 @@ class Params:
             s, "train", seed=s.seed_of(model), objective=m.objective, total_steps=total, **source, **masking
         ) | {"threads": s.execution.train_threads}
 
+    def initialise(self, model: str, draw: str) -> dict[str, Any]:
+        """``draw`` is ``init-{seed}`` of a series of untrained models, ``init`` for the step 0 added to another."""
+        s, m = self.study, self.study.models[model]
+        given = m.source.architecture if isinstance(m.source, Init) else None
+        seed = int(draw.removeprefix("init-")) if isinstance(m.source, Init) else s.seed_of(model)
+        return spec(s, "initialise", seed=seed, objective=m.objective, architecture=given)
+
+    def dequantise(self, model: str) -> dict[str, Any]:
+        return spec(self.study, "dequantise", objective=self.study.models[model].objective)
+
+    def prefetch(self, model: str, checkpoint: str) -> dict[str, Any]:
+        """Commit and hashes say what comes out, so no code is part of it: an edit must not fetch a series again."""
+        found = self.study.series[model].downloads[checkpoint]
+        return dict(plain({"threads": 1, "model": model, "download": found}))
+
+    def prefetch_tokenizer(self, model: str) -> dict[str, Any]:
+        """The tokenizer's files, then the config.json of the first checkpoint."""
+        known = self.study.series[model].downloads
+        config = known["config"]
+        config = config | {"files": {n: file for n, file in config["files"].items() if n == "config.json"}}
+        return dict(plain({"threads": 1, "model": model, "downloads": [known["tokenizer"], config]}))
+
     def audit(self, model: str, checkpoints: list[str]) -> dict[str, Any]:
         """What is known of each checkpoint, and its folder: below the model's weights, or where the config says."""
         m, known = self.study.models[model], self.study.series[model]
@@ -108,11 +136,14 @@ class Params:
             "folder": found.path.removeprefix(f"{RESULTS}/"),
             "made": bool(found.made_by),
             "origin": found.origin,
+            "config": found.config,
         }
 
     def lock(self, model: str) -> dict[str, Any]:
-        known = self.study.series[model]
-        return spec(self.study, "lock", model=model, provider=known.provider, total_steps=known.total_steps)
+        source, known = self.study.models[model].source, self.study.series[model]
+        on_broken = source.on_broken if isinstance(source, Stored) else "skip"
+        series = {"model": model, "provider": known.provider, "total_steps": known.total_steps}
+        return spec(self.study, "lock", on_broken=on_broken, drawn=known.drawn, left_out=known.left_out, **series)
 
     def capture(self, model: str, checkpoint: str) -> dict[str, Any]:
         s, m = self.study, self.study.models[model]
@@ -223,6 +254,12 @@ class Params:
         }
         chosen = {"venue": s.figures.venue, **options.get(figure, {})}
         return spec(s, "figures", figure=figure, drawn=drawn, options=chosen)
+
+    def calibration(self) -> dict[str, Any]:
+        return spec(self.study, "calibration")
+
+    def plan(self) -> dict[str, Any]:
+        return spec(self.study, "plan")
 
     def report(self) -> dict[str, Any]:
         s = self.study

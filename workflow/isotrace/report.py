@@ -1,4 +1,4 @@
-"""One self-contained page of a study: claims, figures with captions, audit, config; no script, no network."""
+"""One self-contained page of a study: claims, figures with captions, text, audit, config; no script, no network."""
 
 import base64
 import html
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+
+from isotrace.checkpoints.overview import overview
 
 PACKAGES = ("isotrace", "numpy", "torch", "transformers", "snakemake")
 
@@ -27,13 +29,16 @@ def page(
     claims: pd.DataFrame,
     sentences: Mapping[str, str],
     audit: pd.DataFrame,
+    locks: Sequence[Mapping[str, Any]],
+    text: pd.DataFrame,
     headline: Sequence[str],
     figures: Mapping[Path, str],
     config: str,
 ) -> str:
     """The page as HTML.
 
-    ``sentences`` say each claim in words, in the order to show; ``figures`` maps PNG files to captions; config is YAML.
+    ``sentences`` say each claim in words, in the order to show; ``figures`` maps PNG files to captions; ``locks``
+    are the audited series; config is YAML.
     """
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     parts = [
@@ -44,8 +49,11 @@ def page(
         "<h2>Claims</h2><p>Declared before the run. Supported: the whole interval agrees with what was expected; "
         "contradicted: none of it does; undecided: else, or a value is missing.</p>",
         _claims(claims, sentences),
+        "<h2>Text</h2><p>What each model reads.</p>",
+        table(text),
         "<h2>Audit of the checkpoints</h2>",
         "<p>Nothing to report.</p>" if audit.empty else table(audit),
+        *(_series(lock) for lock in locks),
         f"<h2>Config</h2><pre>{html.escape(config)}</pre><p>{html.escape(versions)}</p>",
     ]
     head = f"<meta charset=utf-8><meta name=viewport content='width=device-width'><title>{html.escape(study)}</title>"
@@ -71,6 +79,14 @@ def _claims(claims: pd.DataFrame, sentences: Mapping[str, str]) -> str:
         rows.append(f"<tr>{''.join(cells)}</tr>")
     head = "".join(f"<th>{name}</th>" for name in ("verdict", "claim", "model", "estimate [interval]", "expected"))
     return f"<div class=wide><table><tr>{head}</tr>{''.join(rows)}</table></div>"
+
+
+def _series(lock: Mapping[str, Any]) -> str:
+    """Every checkpoint of a series, folded away; columns that are empty in all rows are left out."""
+    frame = pd.DataFrame(overview(dict(lock)))
+    frame = frame.loc[:, (frame != "").any()]
+    told = f"{lock['model']}: {len(lock['checkpoints'])} checkpoints, {lock['total_steps']:,} steps"
+    return f"<details><summary>{html.escape(told)}</summary>{table(frame)}</details>"
 
 
 def table(frame: pd.DataFrame) -> str:

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from isotrace import tables
-from isotrace.errors import ConfigError
 from isotrace.gather import without_duplicates
 from isotrace.schema import columns
+from isotrace.yamlfile import read_mapping
 
 
 def write_stage(path: str | Path, frame: pd.DataFrame | None, stage: str, sites: Sequence[str] = ()) -> None:
@@ -44,12 +43,18 @@ def read_tables(paths: Iterable[str], locks: Iterable[dict[str, Any]] = ()) -> d
     return {name: without_duplicates(f, known) if "step" in f and name != "audit" else f for name, f in frames.items()}
 
 
+def read_text(paths: Iterable[str]) -> pd.DataFrame:
+    """What each model reads, from the manifests of its tokens: corpus, language, tokens and their share."""
+    rows = []
+    for path in map(Path, paths):
+        text = json.loads(path.read_text(encoding="utf-8"))["attributes"]["text"]
+        whole = sum(part["n_tokens"] for part in text.values())
+        for corpus, part in text.items():
+            told = {"language": part["language"] or "not given", "tokens": part["n_tokens"]}
+            rows.append({"model": path.stem, "corpus": corpus, **told, "share": part["n_tokens"] / whole})
+    return pd.DataFrame(rows)
+
+
 def read_declared(path: str) -> dict[str, Any]:
     """The declared families and claims; `ConfigError` where the file is no YAML mapping."""
-    try:
-        declared = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: cannot be read as YAML ({' '.join(str(error).split())})") from None
-    if not isinstance(declared, dict):
-        raise ConfigError(f"{path}: a mapping with families and claims is expected")
-    return declared
+    return read_mapping(path, "families and claims")

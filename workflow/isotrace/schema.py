@@ -141,7 +141,7 @@ SCHEMAS: dict[str, tuple[Column, ...]] = {
     ),
     "audit": (
         *_keys("model", "checkpoint"),
-        _count("step", "optimizer steps"),
+        Column("step", "integer", "optimizer steps", nullable=True),
         *_keys("finding"),
         *_texts("severity"),
         *_keys("detail"),

@@ -8,16 +8,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import ValidationError, model_validator
 
+from isotrace.checkpoints.locked import committed_lock
+from isotrace.corpus.check import check_corpora
 from isotrace.corpus.shape import CONTEXT
 from isotrace.errors import ConfigError
 from isotrace.settings import analysis, inputs
 from isotrace.settings.base import Block, Slug, key
-from isotrace.settings.sources import Training
+from isotrace.settings.corpora import Corpus, Mixture
+from isotrace.settings.limits import Limits
+from isotrace.settings.sources import Init, Training
 from isotrace.sources.find import find_series
 from isotrace.sources.series import Series
+from isotrace.yamlfile import read_mapping
 
 
 class Study(Block):
@@ -25,10 +29,13 @@ class Study(Block):
 
     study: Slug = key(..., "name of the study, a column of the tables of measures")
     seed: int = key(0, "the one seed everything random derives from", ge=0)
+    locked: bool = key(
+        False, "stop where a checkpoint's tensors are not those of config/locks/MODEL.lock.json (`isotrace lock`)"
+    )
     pathvars: dict[Literal["results", "logs", "benchmarks"], str] = key(
         {}, "folders: results, logs, benchmarks (see Snakemake's pathvars)"
     )
-    corpora: dict[Slug, inputs.Corpus] = key(..., "named corpora", min_length=1)
+    corpora: dict[Slug, Corpus] = key(..., "named corpora", min_length=1)
     models: dict[Slug, inputs.Model] = key(..., "named series of checkpoints", min_length=1)
     tokens: inputs.Tokens = key(inputs.Tokens(), inputs.Tokens.__doc__ or "")
     buckets: inputs.Buckets = key(inputs.Buckets(), inputs.Buckets.__doc__ or "")
@@ -44,6 +51,7 @@ class Study(Block):
     dynamics: analysis.Dynamics = key(analysis.Dynamics(), analysis.Dynamics.__doc__ or "")
     figures: analysis.Figures = key(analysis.Figures(), analysis.Figures.__doc__ or "")
     execution: analysis.Execution = key(analysis.Execution(), analysis.Execution.__doc__ or "")
+    limits: Limits = key(Limits(), Limits.__doc__ or "")
 
     @model_validator(mode="after")
     def _check_ranks(self) -> "Study":
@@ -79,13 +87,24 @@ class Study(Block):
         """The corpus a model reads."""
         return self.models[model].corpus or next(iter(self.corpora))
 
+    def parts_of(self, corpus: str) -> list[str]:
+        """The corpora that a mixture is made of; none of any other corpus."""
+        found = self.corpora[corpus]
+        return sorted(found.parts) if isinstance(found, Mixture) else []
 
-def load(raw: dict[str, Any]) -> Study:
-    """Validate a config; every mistake is a `ConfigError` of one line that names the key's path."""
+
+def validated(raw: dict[str, Any]) -> Study:
+    """The config by itself, whatever is on disk; every mistake is a `ConfigError` of one line with the key's path."""
     try:
-        study = Study.model_validate(raw)
+        return Study.model_validate(raw)
     except ValidationError as error:
         raise ConfigError(_one_line(error)) from None
+
+
+def load(raw: dict[str, Any]) -> Study:
+    """Validate a config, and what it says of files and series; every mistake is a `ConfigError` of one line."""
+    study = validated(raw)
+    check_corpora(study.corpora)
     for name, model in study.models.items():
         _check_model(name, model, study)
     return study
@@ -93,20 +112,12 @@ def load(raw: dict[str, Any]) -> Study:
 
 def read(path: str | Path) -> Study:
     """Read and validate a YAML config file."""
-    try:
-        raw = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such config file in {Path.cwd()}") from None
-    except (OSError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: cannot be read as YAML ({' '.join(str(error).split())})") from None
-    if not isinstance(raw, dict):
-        raise ConfigError(f"{path}: a mapping of keys is expected, e.g. `study: mine`")
-    return load(raw)
+    return load(read_mapping(path))
 
 
 def _one_line(error: ValidationError) -> str:
     first = error.errors()[0]
-    where = ".".join(_path(first["loc"]))
+    where = " ".join(".".join(_path(first["loc"])).split())
     value = "" if isinstance(first.get("input"), dict) else f" (got {first.get('input')!r})"
     what = first["msg"].removeprefix("Value error, ").replace("\n", " ")
     if first["type"] == "extra_forbidden":
@@ -116,9 +127,10 @@ def _one_line(error: ValidationError) -> str:
 
 
 def _path(location: tuple[int | str, ...]) -> list[str]:
-    """The key's path as the user wrote it: the kind of a source is no part of it."""
+    """The key's path as the user wrote it: the kind of a source or corpus is no part of it."""
     parts = [str(part) for part in location]
-    return [part for i, part in enumerate(parts) if i == 0 or parts[i - 1] != "source" or i != 3]
+    kind = 2 if parts[:1] == ["corpora"] else 3 if parts[2:3] == ["source"] else None
+    return [part for i, part in enumerate(parts) if i != kind and part != "[key]"]
 
 
 def _check_model(name: str, model: inputs.Model, study: Study) -> None:
@@ -129,8 +141,12 @@ def _check_model(name: str, model: inputs.Model, study: Study) -> None:
     if study.corpus_of(name) not in study.corpora:
         raise ConfigError(f"{where}.corpus: {model.corpus!r} is not among corpora {sorted(study.corpora)}")
     series = study.series[name]
-    if isinstance(model.source, Training):
+    if study.locked:
+        committed_lock(name)
+    if isinstance(model.source, Training | Init) and model.source.architecture is not None:
         _check_architecture(f"{where}.source.architecture", model.source.architecture, study)
+    elif series.listed_in:
+        _check_architecture(series.listed_in, series.architecture, study)
     elif series.shape:
         _check_architecture(series.shape, _architecture(Path(series.shape)), study)
     early = series.early(study.bases.early_fraction)

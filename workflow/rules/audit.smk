@@ -12,6 +12,7 @@ if study.execution.batch_audits:
                 f"<logs>/audit/{model}.log",
             benchmark:
                 f"<benchmarks>/audit/{model}.tsv"
+            priority: 1
             params:
                 spec=P.audit(model, study.series[model].ids),
             script:
@@ -28,6 +29,7 @@ else:
             "<logs>/audit/{model}/{checkpoint}.log",
         benchmark:
             "<benchmarks>/audit/{model}/{checkpoint}.tsv"
+        priority: 1
         params:
             spec=lambda w: P.audit(w.model, [w.checkpoint]),
         script:
@@ -37,12 +39,14 @@ else:
 rule lock:
     input:
         audits=lambda w: audits_of(w.model),
+        committed=lambda w: committed_lock(w.model) if study.locked else [],
     output:
         lock=ensure("<results>/checkpoints/{model}.lock.json", non_empty=True),
     log:
         "<logs>/lock/{model}.log",
     benchmark:
         "<benchmarks>/lock/{model}.tsv"
+    priority: 1
     params:
         spec=lambda w: P.lock(w.model),
     script:

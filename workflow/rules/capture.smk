@@ -4,6 +4,7 @@ rule capture:
     input:
         audit="<results>/checkpoints/{model}/{checkpoint}.json",
         sample="<results>/sample/{model}.json",
+        weights=fetched,
     output:
         cache=ensure("<results>/cache/{model}/{checkpoint}.json", non_empty=True),
         moments=ensure("<results>/moments/{model}/{checkpoint}.json", non_empty=True),

@@ -1,12 +1,18 @@
 # The validated study, the params of every rule, and the few functions that turn wildcards into paths.
+import re
 import sys
 from pathlib import Path
 
+from isotrace.checkpoints.locked import committed_lock
 from isotrace.errors import ConfigError
 from isotrace.params import Params
+from isotrace.sources.series import tokenizer_file
 from isotrace.study import load
+from isotrace.yamlfile import check_repeated
 
 try:
+    # Snakemake has read these files already, keeping the last of a repeated key without a word.
+    check_repeated(workflow.overwrite_configfiles or [ROOT / "config" / "demo.yaml"])
     study = load(config)
     CLAIMS = next((p for p in (study.dynamics.claims, ROOT / study.dynamics.claims) if Path(p).is_file()), None)
     if CLAIMS is None:
@@ -27,6 +33,7 @@ wildcard_constraints:
     model="[A-Za-z0-9.-]+",
     checkpoint=r"step\d+(-[A-Za-z0-9.-]+)?",
     bucket=r"b\d+|all",
+    draw=r"init(-\d+)?",
 
 
 def per_bucket(stage):
@@ -66,7 +73,37 @@ def weights_of(model, checkpoint):
         return found.made_by
     patterns = ("config.json", "*.safetensors", "pytorch_model*.bin")
     files = [path for pattern in patterns for path in sorted(Path(found.path).glob(pattern))]
-    return [str(path) for path in files] or found.path
+    elsewhere = [f"{found.config}/config.json"] if found.config else []
+    return [*map(str, files), *elsewhere] or found.path
+
+
+def drawn_like(model):
+    """The config.json whose architecture is initialised; none where the config describes it."""
+    source = study.models[model].source
+    described = source.kind == "init" and source.architecture is not None
+    return [] if described else study.series[model].shape
+
+
+def tokenizer_beside(model):
+    """The tokenizer named for a GGUF file; none where the file's own is read."""
+    folder = study.models[model].source.tokenizer
+    return tokenizer_file(folder) if folder else []
+
+
+def keeps_weights(model):
+    """Whether fetched weights stay; those of other sources are never removed."""
+    return getattr(study.models[model].source, "clean", "never") == "never"
+
+
+def any_of(names):
+    """A wildcard that is one of these names; of none, it matches nothing."""
+    return "|".join(re.escape(name) for name in names) or "(?!)"
+
+
+def fetched(wildcards):
+    """The downloaded weights that a capture reads, so that those removed since are fetched again when it runs."""
+    series = study.series[wildcards.model]
+    return series.at(wildcards.checkpoint).made_by if wildcards.checkpoint in series.downloads else []
 
 
 def every_store(kind, model, ids=None):

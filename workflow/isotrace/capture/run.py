@@ -44,7 +44,8 @@ def capture_checkpoint(
             return
         passes = read_passes(sample_path)
         repeatable(spec["threads"])
-        model = place(load_model(audit["source"]["path"], spec["objective"], dtype=spec["dtype"]), spec["device"])
+        path, config = audit["source"]["path"], audit["config"]
+        model = place(load_model(path, spec["objective"], dtype=spec["dtype"], config=config), spec["device"])
         seen = _look(model, passes, spec)
         attributes |= {
             "sample_digest": passes.digest,

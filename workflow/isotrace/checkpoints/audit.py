@@ -1,6 +1,6 @@
-"""What one checkpoint holds: whether it loads, a digest of every tensor, sizes, and a sketch for distances.
+"""What one checkpoint holds: whether it loads, a digest of every tensor, dtypes, sizes, and sketches for distances.
 
-The sketch is a random-sign projection (Achlioptas 2003), so that checkpoints compare without being loaded together.
+Which facts are taken down is our choice; what they say of a series is in ``defects``.
 """
 
 import hashlib
@@ -12,44 +12,48 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isotrace.checkpoints.load import input_embedding_name, load_model, require_checkpoint, weight_files
+from isotrace.checkpoints.sketch import Sketch, packed
 from isotrace.errors import DataError
-from isotrace.seeding import generator
 
 if TYPE_CHECKING:
     from torch import nn
 
-SKETCH_SIZE = 64
-_SKETCH_SEED = 0
-_CHUNK = SKETCH_SIZE * 2**16
 _BESIDE_WEIGHTS = ("config.json", "tokenizer.json", "tokenizer_config.json", "*.safetensors.index.json")
 
 
 def audit_checkpoint(folder: str | Path, spec: dict[str, Any]) -> dict[str, Any]:
     """One checkpoint's part of the lock; a defect ends in ``status: broken`` and its reason, never in an exception.
 
-    spec: ``id``, ``step``, ``tokens_seen`` (or None), ``objective`` (clm | mlm), ``source`` ({repo | path,
-    revision, subfolder, commit}, as configured). Returns these with status (ok | broken), reason, files
-    {name: sha256}, tensor_digests {name: sha256}, tensors_digest, constant_tensors, dtype (of the file), sketch,
-    norm, width, layers, embedding_rows, context, input_embedding; empty or None where the checkpoint is broken.
+    spec: ``id``, ``step``, ``tokens_seen`` (or None), ``objective`` (clm | mlm), ``config`` (the folder of the
+    config.json, None for the checkpoint's own), ``source`` ({repo | path, revision, subfolder, commit}, as
+    configured). Returns these but the objective, with status (ok | broken), reason, files {name: sha256},
+    tensor_digests {name: sha256}, tensors_digest, constant_tensors, dtype (of most stored tensors), dtypes
+    {name: tensors} of floating ones, head_differs (a head that its config ties is stored and another), saved_step
+    (of a trainer_state.json), sketch, matrix_sketch, norm, width, layers, embedding_rows, context, input_embedding;
+    empty or None where the checkpoint is broken.
     """
-    path = Path(folder)
-    head = {name: spec[name] for name in ("id", "step", "tokens_seen", "source")}
-    files = {file.name: _file_digest(file) for file in _files(path)}
+    path, config = Path(folder), spec["config"]
+    head = {name: spec[name] for name in ("id", "step", "tokens_seen", "config", "source")}
+    head |= {"files": {file.name: _file_digest(file) for file in _files(path, config)}, "saved_step": _saved_step(path)}
     try:
-        require_checkpoint(path)
-        dtype = stored_dtype(path)
-        found = _describe(load_model(path, spec["objective"]))
+        require_checkpoint(path, config=config)
+        dtypes = stored_dtypes(path)
+        found = _describe(load_model(path, spec["objective"], config=config))
     except DataError as error:
-        return {**head, "status": "broken", "reason": str(error), "files": files, **_NOTHING}
-    return {**head, "status": "ok", "reason": "", "files": files, "dtype": dtype, **found}
+        return {**head, "status": "broken", "reason": str(error), **_NOTHING}
+    dtype = max(sorted(dtypes), key=lambda name: dtypes[name], default="unknown")
+    return {**head, "status": "ok", "reason": "", "dtype": dtype, "dtypes": dict(sorted(dtypes.items())), **found}
 
 
 _NOTHING: dict[str, Any] = {
     "dtype": None,
+    "dtypes": {},
+    "head_differs": False,
     "tensors_digest": None,
     "tensor_digests": {},
     "constant_tensors": [],
     "sketch": [],
+    "matrix_sketch": "",
     "norm": None,
     "width": None,
     "layers": None,
@@ -59,9 +63,10 @@ _NOTHING: dict[str, Any] = {
 }
 
 
-def _files(folder: Path) -> list[Path]:
+def _files(folder: Path, config: str | None) -> list[Path]:
     beside = [file for pattern in _BESIDE_WEIGHTS for file in sorted(folder.glob(pattern))]
-    return sorted({*weight_files(folder), *beside})
+    elsewhere = [Path(config) / "config.json"] if config else []
+    return sorted({*weight_files(folder), *beside, *(file for file in elsewhere if file.is_file())})
 
 
 def _file_digest(path: Path) -> str:
@@ -69,18 +74,22 @@ def _file_digest(path: Path) -> str:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
-def stored_dtype(folder: Path) -> str:
-    """The dtype of most tensors in the folder's safetensors headers, e.g. ``F32``, ``BF16``; else the config's."""
-    counts: Counter[str] = Counter()
-    for file in folder.glob("*.safetensors"):
-        counts.update(_header_dtypes(file))
-    if counts:
-        return max(sorted(counts), key=lambda name: counts[name])
+def _saved_step(folder: Path) -> int | None:
+    """The step that a Trainer wrote beside its weights; None where there is none that can be read."""
     try:
-        config = json.loads((folder / "config.json").read_text())
-    except (OSError, ValueError) as error:
-        raise DataError(f"{folder}: config.json cannot be read ({error})") from error
-    return str(config.get("dtype") or config.get("torch_dtype") or "unknown")
+        state = json.loads((folder / "trainer_state.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    step = state.get("global_step") if isinstance(state, dict) else None
+    return step if isinstance(step, int) else None
+
+
+def stored_dtypes(folder: Path) -> Counter[str]:
+    """How many floating tensors a folder's weight files store in each dtype, named as safetensors does: F32, BF16."""
+    counts: Counter[str] = Counter()
+    for file in weight_files(folder):
+        counts.update(_header_dtypes(file) if file.suffix == ".safetensors" else _pickled_dtypes(file))
+    return counts
 
 
 def _header_dtypes(file: Path) -> list[str]:
@@ -89,26 +98,42 @@ def _header_dtypes(file: Path) -> list[str]:
             header = json.loads(handle.read(int.from_bytes(handle.read(8), "little")))
     except (OSError, ValueError, MemoryError, OverflowError) as error:
         raise DataError(f"{file}: truncated or not a safetensors file") from error
-    return [entry["dtype"] for name, entry in header.items() if name != "__metadata__"]
+    dtypes = [entry["dtype"] for name, entry in header.items() if name != "__metadata__"]
+    return [dtype for dtype in dtypes if dtype.startswith(("F", "BF"))]
+
+
+def _pickled_dtypes(file: Path) -> list[str]:
+    """Of a .bin file, without reading its numbers and without running any code in it."""
+    import torch
+
+    names = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
+    try:
+        state = torch.load(file, map_location="meta", weights_only=True)
+    except Exception as error:  # pickle, zipfile and torch raise many kinds for a damaged file
+        raise DataError(f"{file}: truncated, or more than tensors in it") from error
+    tensors = [value for value in state.values() if isinstance(value, torch.Tensor)]
+    return [names.get(t.dtype, str(t.dtype)) for t in tensors if t.is_floating_point()]
 
 
 def _describe(model: "nn.Module") -> dict[str, Any]:
     """Digests, sketch and sizes of a loaded model; tied tensors count once, under their first name."""
-    digests, constant, sketch, squares = {}, [], np.zeros(SKETCH_SIZE), 0.0
+    digests, constant, sketch, squares = {}, [], Sketch(), 0.0
     for name, tensor in sorted(_tensors(model).items()):
         values = tensor.detach().numpy() + 0.0  # -0.0 becomes 0.0: equal weights have equal bytes
         flat = values.ravel()
         digests[name] = _array_digest(values)
         if flat.size and np.all(flat == flat[0]):
             constant.append(name)
-        sketch += _project(name, flat)
+        sketch.add(name, values)
         squares += float(np.square(flat, dtype=np.float64).sum())
     config: Any = model.config
     return {
         "tensor_digests": digests,
         "tensors_digest": hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest(),
         "constant_tensors": constant,
-        "sketch": [float(value) for value in sketch],
+        "sketch": sketch.short.tolist(),
+        "matrix_sketch": packed(sketch.long),
+        "head_differs": _head_differs(model),
         "norm": float(np.sqrt(squares)),
         "width": int(config.hidden_size),
         "layers": int(config.num_hidden_layers),
@@ -116,6 +141,15 @@ def _describe(model: "nn.Module") -> dict[str, Any]:
         "context": getattr(config, "max_position_embeddings", None),
         "input_embedding": input_embedding_name(model),
     }
+
+
+def _head_differs(model: Any) -> bool:
+    """A head of its own although the config ties it: transformers then keeps both, which the config does not say."""
+    head, embedding = model.get_output_embeddings(), model.get_input_embeddings()
+    if not getattr(model.config, "tie_word_embeddings", False) or getattr(head, "weight", None) is None:
+        return False
+    same_shape = head.weight.shape == embedding.weight.shape
+    return bool(same_shape and head.weight.data_ptr() != embedding.weight.data_ptr())
 
 
 def _tensors(model: "nn.Module") -> dict[str, Any]:
@@ -129,16 +163,3 @@ def _array_digest(values: "np.ndarray[Any, Any]") -> str:
     digest = hashlib.sha256(f"{values.dtype.str}{values.shape}".encode())
     digest.update(np.ascontiguousarray(values).data)
     return digest.hexdigest()
-
-
-def _project(name: str, flat: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
-    """Random signs, then sums over every 64th entry: E |S(a - b)|^2 = |a - b|^2; the same signs a name."""
-    rng = generator(_SKETCH_SEED, "sketch", name)
-    total = np.zeros(SKETCH_SIZE)
-    for start in range(0, flat.size, _CHUNK):
-        part = flat[start : start + _CHUNK]
-        signs = rng.integers(0, 2, part.size, dtype=np.int8) * 2 - 1
-        padded = np.zeros(-(-part.size // SKETCH_SIZE) * SKETCH_SIZE)
-        padded[: part.size] = part * signs
-        total += padded.reshape(-1, SKETCH_SIZE).sum(axis=0)
-    return total

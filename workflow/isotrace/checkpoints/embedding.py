@@ -5,6 +5,7 @@ Static token geometry follows Bernas et al. 2026.
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,11 +40,11 @@ def _read(file: Path, name: str) -> NDArray[np.float32] | None:
         return array
 
 
-def _from_model(folder: Path, audit: dict[str, str]) -> NDArray[np.float32]:
+def _from_model(folder: Path, audit: dict[str, Any]) -> NDArray[np.float32]:
     """Through the loaded model, where files hold other names than the model."""
     from isotrace.checkpoints.load import load_model
 
-    model = load_model(folder, audit["objective"])
+    model = load_model(folder, audit["objective"], config=audit["config"])
     embedding = model.get_input_embeddings()  # type: ignore[operator]
     if embedding is None:
         raise DataError(f"{folder}: the model has no input embedding")

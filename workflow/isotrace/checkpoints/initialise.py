@@ -8,39 +8,66 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isotrace.errors import ConfigError
+from isotrace.checkpoints.load import AUTO_CLASSES, auto_class
+from isotrace.corpus.tokenizer import load_tokenizer
+from isotrace.errors import ConfigError, DataError
 from isotrace.seeding import derived_seed
 
 if TYPE_CHECKING:
     from torch import nn
 
 _ROLES = ("pad", "bos", "eos", "cls", "sep", "mask")
+_TOKENIZER = ("tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt", "*.model")
 
 
-def initial_model(architecture: dict[str, Any], objective: str, tokenizer: Any, seed: int) -> "nn.Module":
-    """The model at step 0, the same weights for the same seed in every process; in train mode.
+def initialise(spec: dict[str, Any], tokenizer_folder: Path, shape: Path | None, folder: Path) -> dict[str, Any]:
+    """Write one untrained checkpoint folder; returns ``{seed, model_type, parameters}`` (how many).
 
-    architecture: ``model_type`` and fields of that family's config; ``vocab_size`` and special ids come from the
-    tokenizer unless given. objective: clm | mlm. ConfigError for an unknown type, field or objective.
+    spec: ``seed``, ``objective``, ``architecture`` (None: that of the config.json at ``shape``). Errors are those of
+    `initial_model`.
+    """
+    tokenizer = load_tokenizer(tokenizer_folder)
+    model = initial_model(shape or spec["architecture"], spec["objective"], tokenizer, spec["seed"])
+    write_checkpoint(model, tokenizer_folder, folder)
+    return {"seed": spec["seed"], **described(model)}
+
+
+def described(model: "nn.Module") -> dict[str, Any]:
+    """``{model_type, parameters}``: tied ones count once."""
+    config: Any = model.config
+    return {"model_type": config.model_type, "parameters": sum(p.numel() for p in model.parameters())}
+
+
+def initial_model(architecture: dict[str, Any] | Path, objective: str, tokenizer: Any, seed: int) -> "nn.Module":
+    """The model at step 0, the same float32 weights for the same seed in every process; in train mode.
+
+    architecture: ``model_type`` and fields of that family's config, whose ``vocab_size`` and special ids come from
+    the tokenizer unless given; or the path of a config.json, taken as it is. objective: clm | mlm. ConfigError for
+    an unknown type, field or objective; DataError for a file that is no config.
     """
     import torch
     import transformers
 
-    from isotrace.checkpoints.load import AUTO_CLASSES
-
-    config = _config(architecture, tokenizer)
+    config = _stored_config(architecture) if isinstance(architecture, Path) else _config(architecture, tokenizer)
     if objective not in AUTO_CLASSES:
         raise ConfigError(f"objective {objective!r}: allowed are {', '.join(AUTO_CLASSES)}")
     torch.manual_seed(derived_seed(seed, "initial"))
     try:
-        model = getattr(transformers, AUTO_CLASSES[objective]).from_config(config, attn_implementation="sdpa")
+        model = getattr(transformers, auto_class(objective, config)).from_config(config, dtype=torch.float32)
     except ValueError as error:
         line = str(error).splitlines()[0]
-        raise ConfigError(
-            f"architecture {architecture['model_type']!r} with objective {objective!r}: {line}"
-        ) from error
-    trained: nn.Module = model.float().train()
-    return trained
+        raise ConfigError(f"architecture {config.model_type!r} with objective {objective!r}: {line}") from error
+    untrained: nn.Module = model.train()
+    return untrained
+
+
+def _stored_config(file: Path) -> Any:
+    from transformers import AutoConfig
+
+    try:
+        return AutoConfig.from_pretrained(str(file.parent), local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(f"{file}: no config that transformers reads ({str(error).splitlines()[0]})") from error
 
 
 def _config(architecture: dict[str, Any], tokenizer: Any) -> Any:
@@ -61,13 +88,18 @@ def _config(architecture: dict[str, Any], tokenizer: Any) -> Any:
 
 
 def write_checkpoint(model: "nn.Module", tokenizer_folder: str | Path, folder: str | Path) -> None:
-    """Config, safetensors and the tokenizer's files in one folder that is either whole or absent."""
+    """Config, safetensors and the tokenizer's files in one folder that is either whole or absent.
+
+    Of the tokenizer's folder, which may be another checkpoint's, nothing else is copied.
+    """
     from transformers.utils import logging
 
     target = Path(folder)
     temporary = target.with_name(f"tmp-{target.name}-{os.getpid()}")
     shutil.rmtree(temporary, ignore_errors=True)
-    shutil.copytree(tokenizer_folder, temporary, ignore=lambda _, names: [n for n in names if n.startswith(".")])
+    temporary.mkdir(parents=True)
+    for file in sorted({file for pattern in _TOKENIZER for file in Path(tokenizer_folder).glob(pattern)}):
+        shutil.copy2(file, temporary)
     logging.disable_progress_bar()
     model.save_pretrained(str(temporary))  # type: ignore[operator]
     shutil.rmtree(target, ignore_errors=True)

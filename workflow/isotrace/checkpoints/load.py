@@ -28,12 +28,12 @@ ALLOWED_KEYS = (
 """Buffers that old files store and that the code computes: neither their absence nor their presence matters."""
 
 
-def load_model(
-    folder: str | Path, objective: str, *, dtype: str = "float32", attn_implementation: str = "sdpa"
-) -> "nn.Module":
+def load_model(folder: str | Path, objective: str, *, dtype: str = "float32", config: str | None = None) -> "nn.Module":
     """Load weights offline, without remote code, in one compute dtype whatever the file's own.
 
-    objective: clm | mlm. dtype: float32 | bfloat16. Returns the model in eval mode, parameters frozen.
+    folder: a checkpoint's, or a .gguf file, whose quantised weights are read as numbers.
+    objective: clm | mlm. dtype: float32 | bfloat16. config: the folder of the config.json, None for its own.
+    Returns the model in eval mode, parameters frozen.
     ConfigError for an impossible request; DataError, naming the folder, for missing, unexpected or mismatched
     keys, a file that cannot be read, and non-finite weights.
     """
@@ -41,7 +41,7 @@ def load_model(
         raise ConfigError(f"compute dtype {dtype!r}: allowed are {', '.join(DTYPES)}; float16 overflows")
     if objective not in AUTO_CLASSES:
         raise ConfigError(f"objective {objective!r}: allowed are {', '.join(AUTO_CLASSES)}")
-    model, info = _from_pretrained(Path(folder), objective, dtype, attn_implementation)
+    model, info = _from_pretrained(Path(folder), objective, dtype, config)
     _check_keys(folder, model, info)
     _check_finite(folder, model)
     model.eval()  # a model in train mode drops out, and two captures differ
@@ -55,25 +55,32 @@ def auto_class(objective: str, config: Any) -> str:
 
 
 def _from_pretrained(
-    folder: Path, objective: str, dtype: str, attn_implementation: str
+    folder: Path, objective: str, dtype: str, config_folder: str | None
 ) -> tuple["nn.Module", dict[str, Any]]:
-    require_checkpoint(folder)
+    require_checkpoint(folder, config=config_folder)
     # A folder with .bin only must not send a conversion request to the hub.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     import torch
     import transformers
 
     name = AUTO_CLASSES[objective]
+    where, given = {"pretrained_model_name_or_path": str(folder)}, {}
     try:
         with _quiet():
+            if is_gguf(folder):
+                where = {"pretrained_model_name_or_path": str(folder.parent), "gguf_file": folder.name}
+                # Otherwise weights stay in their quantised blocks wherever the package `kernels` is installed.
+                given = {"quantization_config": transformers.GgufConfig(dequantize=True)}
+            described = {"pretrained_model_name_or_path": config_folder} if config_folder else where
             config = transformers.AutoConfig.from_pretrained(
-                str(folder), local_files_only=True, trust_remote_code=False
+                **described, local_files_only=True, trust_remote_code=False
             )
             name = auto_class(objective, config)
+            given |= {"config": config} if config_folder else {}
             model, info = getattr(transformers, name).from_pretrained(
-                str(folder),
+                **where,
+                **given,
                 dtype=getattr(torch, dtype),
-                attn_implementation=attn_implementation,
                 local_files_only=True,
                 trust_remote_code=False,
                 weights_only=True,
@@ -85,14 +92,21 @@ def _from_pretrained(
     return model, info
 
 
-def require_checkpoint(folder: Path) -> None:
-    """DataError unless the folder has a config and at least one weight file."""
+def require_checkpoint(folder: Path, *, config: str | None = None) -> None:
+    """DataError unless the folder has a weight file and it, or the folder ``config``, a config; or is a .gguf file."""
+    if is_gguf(folder):
+        return
     if not folder.is_dir():
         raise DataError(f"{folder}: no such checkpoint folder")
-    if not (folder / "config.json").is_file():
-        raise DataError(f"{folder}: no config.json; half-written, or not a checkpoint")
+    if not (Path(config or folder) / "config.json").is_file():
+        raise DataError(f"{config or folder}: no config.json; half-written, or not a checkpoint")
     if not weight_files(folder):
         raise DataError(f"{folder}: no weights (*.safetensors or pytorch_model*.bin); half-written checkpoint")
+
+
+def is_gguf(path: Path) -> bool:
+    """Whether a checkpoint is one GGUF file rather than a folder."""
+    return path.suffix == ".gguf" and path.is_file()
 
 
 def weight_files(folder: Path) -> list[Path]:

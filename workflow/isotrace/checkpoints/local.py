@@ -25,9 +25,10 @@ class Found:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A name that looks like one of the series but is none, and why."""
+    """What looks like one of the series but is none: where, the name that tells it from the others, and why."""
 
     path: str
+    name: str
     reason: str
 
 
@@ -53,10 +54,11 @@ def left_out(pattern: str) -> list[LeftOut]:
     """Temporary folders (``tmp-checkpoint-500``), files and names without a number, each with the reason."""
     out = []
     for path, match in _candidates(pattern):
+        name = _step_part(path, pattern)
         if match is None:
-            out.append(LeftOut(str(path), "half-written or foreign: its name is not the pattern with a number"))
+            out.append(LeftOut(str(path), name, "half-written or foreign: its name is not the pattern with a number"))
         elif not path.is_dir():
-            out.append(LeftOut(str(path), "not a folder"))
+            out.append(LeftOut(str(path), name, "not a folder"))
     return sorted(out, key=lambda item: item.path)
 
 

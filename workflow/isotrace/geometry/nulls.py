@@ -79,10 +79,15 @@ def orthonormal(stacks: Array) -> Array:
 
 
 def root(covariance: Array) -> Array:
-    """R (d, r) with R R^T the covariance, r its numerical rank."""
+    """R (d, r) with R R^T the covariance, r its numerical rank; the largest entry of a column is positive.
+
+    Without that a change in the last digits may flip a column, and with it every subspace drawn from R.
+    """
     values, vectors = np.linalg.eigh(covariance)
     keep = values > values[-1] * values.size * np.finfo(np.float64).eps
-    return np.asarray(vectors[:, keep] * np.sqrt(values[keep]))
+    columns = vectors[:, keep] * np.sqrt(values[keep])
+    largest = np.abs(columns).argmax(axis=0)
+    return np.asarray(columns * np.sign(columns[largest, np.arange(columns.shape[1])]))
 
 
 def variance_weighted_frames(half: Array, tangent: Array, draws: int, seed: int) -> Array | None:

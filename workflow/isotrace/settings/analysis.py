@@ -48,6 +48,7 @@ class Execution(Block):
     batch_audits: bool = key(
         False, "audit all checkpoints of a model in one job; a new one then audits and captures all of them again"
     )
+    downloads: int = key(4, "files fetched from the hub at a time, over all jobs", unit="files", ge=1, le=32)
     device: Literal["auto", "cpu", "cuda"] = key(
         "auto", "where capture runs the model; auto: CUDA where there is one. Training is on the CPU"
     )

@@ -1,4 +1,4 @@
-"""Config blocks for what goes in: corpora, models, tokens, buckets, sampled positions."""
+"""Config blocks for what goes in: models, tokens, buckets, sampled positions."""
 
 from typing import Literal
 
@@ -8,20 +8,6 @@ from isotrace.settings.base import Block, Slug, key
 from isotrace.settings.sources import Source
 
 Objective = Literal["clm", "mlm"]
-
-
-class Corpus(Block):
-    """Where the text comes from."""
-
-    source: Literal["mediawiki", "files"] = key(
-        ..., "mediawiki: an XML dump; files: .txt (a document each) or .jsonl (one a line); also .gz, .bz2"
-    )
-    paths: list[str] = key(
-        ..., "files or globs; `python:PACKAGE/path` is a file inside an installed Python package", min_length=1
-    )
-    min_characters: int = key(200, "shorter documents are left out", unit="characters", ge=0)
-    max_documents: int | None = key(None, "stop after this many documents; null reads all", unit="documents", ge=1)
-    text_key: str = key("text", "the field of a jsonl record that holds the text")
 
 
 class Modules(Block):

@@ -6,6 +6,8 @@ from pydantic import Field, model_validator
 
 from isotrace.settings.base import Block, key
 
+REPO = r"^[A-Za-z0-9_.-]+/[A-Za-z0-9_.{}-]+$"
+
 
 class Training(Block):
     """A series trained by the workflow itself, saved as ordinary transformers folders."""
@@ -33,12 +35,116 @@ class Training(Block):
         return self
 
 
-class Local(Block):
+class Stored(Block):
+    """Checkpoints that exist already, from whatever place."""
+
+    with_init: bool = key(
+        False, "add an untrained step 0 of the series' own architecture, from the model's seed, where it has none"
+    )
+    on_broken: Literal["skip", "error"] = key(
+        "skip", "skip: a broken checkpoint ends in its reason and the rest goes on; error: its audit stops the run"
+    )
+
+
+class Local(Stored):
     """Checkpoints on disk: a Trainer's output folder, or a folder a revision."""
 
     kind: Literal["local"] = key(..., "checkpoint folders on disk")
     path: str = key(..., "folder pattern with `{step}`, e.g. runs/mine/checkpoint-{step}", pattern=r"\{step\}")
     tokenizer: str | None = key(None, "folder with a tokenizer.json; null takes the first checkpoint's folder")
+    config: str | None = key(None, "folder with a config.json, for those checkpoints whose folders have none")
 
 
-Source = Annotated[Training | Local, Field(discriminator="kind")]
+class Init(Block):
+    """Untrained models, one a seed: the baseline without any training."""
+
+    kind: Literal["init"] = key(..., "random weights, one model a seed")
+    architecture: dict[str, Any] | None = key(
+        None, "transformers config: `model_type` and its fields; null takes the config.json of `folder`"
+    )
+    folder: str | None = key(None, "folder with a config.json, whose architecture is taken; null: `architecture`")
+    seeds: list[int] = key([0, 1], "seeds of the weights, rising; one checkpoint each", min_length=1)
+    tokenizer: str | None = key(
+        None, "folder with a tokenizer.json; null takes `folder`'s own, or with `architecture` trains one on the corpus"
+    )
+    vocabulary: int = key(4096, "entries of a tokenizer that is trained here", unit="tokens", ge=300)
+
+    @model_validator(mode="after")
+    def _check(self) -> "Init":
+        if (self.architecture is None) == (self.folder is None):
+            raise ValueError("architecture or folder: name one of the two, the fields or the folder of a config.json")
+        if self.architecture is not None and "model_type" not in self.architecture:
+            raise ValueError("architecture.model_type is missing; allowed: any transformers model type, e.g. gpt_neox")
+        if sorted(set(self.seeds)) != self.seeds or self.seeds[0] < 0:
+            raise ValueError(f"seeds must rise from 0 or more without repeats, got {self.seeds}")
+        return self
+
+
+class Gguf(Stored):
+    """One checkpoint in a GGUF file, its quantised weights read as float32."""
+
+    kind: Literal["gguf"] = key(..., "one GGUF file")
+    path: str = key(..., "the file, e.g. models/mine.Q4_1.gguf")
+    step: int = key(..., "the step it was saved at", unit="steps", ge=1)
+    tokenizer: str | None = key(None, "folder with a tokenizer.json; null reads the tokenizer from the file")
+
+
+class Take(Block):
+    """Which of the labels found; none of the keys, or `take: all`, is all of them."""
+
+    every: int | None = key(None, "every n-th from the first, and the last", ge=2)
+    log: int | None = key(
+        None, "so many, evenly spaced in the logarithm of the step, with step 0", unit="checkpoints", ge=2
+    )
+    steps: list[int] | None = key(None, "these steps", unit="steps", min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all(cls, value: Any) -> Any:
+        return {} if value == "all" else value
+
+    @model_validator(mode="after")
+    def _check(self) -> "Take":
+        given = [name for name in ("every", "log", "steps") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"one of every, log and steps, got {given}")
+        return self
+
+
+class Revisions(Block):
+    """Which revisions are checkpoints, and which of them are taken; only `labels` needs `isotrace resolve` again."""
+
+    labels: str = key(
+        "generic",
+        "naming of the branches and tags (or repos): pythia, smollm, olmo, olmo2, multibert, trainer, generic, or a "
+        "regular expression with the group `step` and, if they have them, `tokens`, `stage`",
+    )
+    take: Take = key(Take(), Take.__doc__ or "")
+    max: int | None = key(None, "leave out later steps", unit="steps", ge=1)
+
+
+class HubTokenizer(Block):
+    """A tokenizer in another repo."""
+
+    repo: str = key(..., "its repo, ORG/NAME", pattern=REPO)
+    revision: str = key("main", "branch, tag or commit")
+    subfolder: str | None = key(None, "folder inside the repo")
+
+
+class Hub(Stored):
+    """A series on the Hugging Face hub, resolved to commits by `isotrace resolve` and fetched by rule `prefetch`."""
+
+    kind: Literal["hub"] = key(..., "revisions of a repo, or repos, on the Hugging Face hub")
+    repo: str = key(..., "ORG/NAME; with `{step}` in NAME, a repo a checkpoint", pattern=REPO)
+    revisions: Revisions = key(Revisions(), Revisions.__doc__ or "")
+    subfolder: str | None = key(None, "folder inside the repo that holds a checkpoint's files")
+    tokenizer: HubTokenizer | None = key(
+        None, "`repo`, `revision` and `subfolder` of the tokenizer; null takes the last checkpoint's own"
+    )
+    series: str = key("config/series/{model}.json", "the file of commits and hashes that `isotrace resolve` writes")
+    clean: Literal["never", "after_capture"] = key(
+        "never", "after_capture: weights are removed once captured, and fetched again when something needs them"
+    )
+
+
+Source = Annotated[Training | Local | Init | Gguf | Hub, Field(discriminator="kind")]

@@ -1,0 +1,15 @@
+rule initialise:
+    input:
+        tokenizer=lambda w: study.series[w.model].tokenizer,
+        shape=lambda w: drawn_like(w.model),
+    output:
+        manifest=ensure("<results>/weights/{model}/{draw}.json", non_empty=True),
+        config="<results>/weights/{model}/{draw}/config.json",
+    log:
+        "<logs>/initialise/{model}/{draw}.log",
+    benchmark:
+        "<benchmarks>/initialise/{model}/{draw}.tsv"
+    params:
+        spec=lambda w: P.initialise(w.model, w.draw),
+    script:
+        "../scripts/initialise.py"
