@@ -14,7 +14,7 @@ PRINT = """
 import json, sys
 from pathlib import Path
 from isotrace.digest import code_digest
-from isotrace.params import SCRIPTS
+from isotrace.input_params import SCRIPTS
 print(json.dumps({name: code_digest(SCRIPTS / f"{name}.py") for name in sys.argv[1:]}))
 """
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from configs import ROOT, smoke
-from isotrace.params import SCRIPTS, Params, plain
+from isotrace.input_params import SCRIPTS, plain
+from isotrace.params import Params
 from isotrace.study import load
 
 CALLS = {

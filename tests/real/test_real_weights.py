@@ -88,9 +88,9 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 def mean_loss(study: Study, model: str, checkpoint: str) -> float:
-    """Nats a token over the evaluation rows of all buckets."""
+    """Nats a token over the evaluation rows of all buckets that have a target."""
     root = open_store(study.at(f"cache/{model}/{checkpoint}.json"))
-    return float(np.concatenate([read_bucket(root, bucket, "eval").loss for bucket in BUCKETS]).mean())
+    return float(np.nanmean(np.concatenate([read_bucket(root, bucket, "eval").loss for bucket in BUCKETS])))
 
 
 @pytest.mark.parametrize("checkpoint", ["step0", f"step{STEP}"])
@@ -110,6 +110,8 @@ def test_captured_values_are_the_models_own(real: Study, model: str, checkpoint:
             assert set(kept) <= set(found.sites)
             for site, one in kept.items():
                 exact = values[found.sites.index(site)].astype(np.float64)
+                if quantity == "gradient":  # without a mask, the last block's rows are zero and count for nothing
+                    exact = exact[exact.any(axis=1)]
                 centred = exact - exact.mean(axis=0)
                 assert one.n == len(exact)
                 np.testing.assert_allclose(one.mean, exact.mean(axis=0), rtol=0, atol=1e-5 * np.abs(exact).max())
@@ -143,7 +145,7 @@ def test_isotropy_is_defined_at_both_ends(real: Study, model: str) -> None:
 def test_an_encoder_saved_without_its_head_is_refused_by_the_names_of_what_is_missing(real: Study) -> None:
     audits = [json.loads(real.at(f"checkpoints/minilm/{i}.json").read_text()) for i in ("step0", f"step{STEP}")]
     assert [audit["status"] for audit in audits] == ["ok", "broken"]
-    assert "6 missing (cls.predictions." in audits[1]["reason"]
+    assert "5 missing (cls.predictions.bias, cls.predictions.transform." in audits[1]["reason"]
     assert "2 unexpected (pooler.dense.bias, pooler.dense.weight)" in audits[1]["reason"]
     assert read_manifest(real.at(f"cache/minilm/step{STEP}.json"))["reason"] == audits[1]["reason"]
     assert read_manifest(real.at("cache/minilm/step0.json"))["status"] == "ok"

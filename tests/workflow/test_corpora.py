@@ -7,6 +7,7 @@ import yaml
 from running import Study
 
 
+@pytest.mark.slow
 def test_a_mixture_is_made_once_its_parts_are_and_languages_reach_the_tokens(fresh: Study):
     lines = [{"text": f"la pierre et la lune numéro {i} " * 20} for i in range(40)]
     (fresh.folder / "fr.jsonl").write_text("\n".join(map(json.dumps, lines)))

@@ -54,6 +54,7 @@ def test_a_series_that_is_not_resolved_names_the_command(remote: Study, refused:
     )
 
 
+@pytest.mark.slow
 def test_from_labels_to_rows_with_weights_that_come_and_go(remote: Study, smoke: Study, hub: Hub):
     resolved = isotrace(remote, "resolve", "decoder")
     assert resolved.returncode == 0, resolved.stderr

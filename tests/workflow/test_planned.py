@@ -47,6 +47,7 @@ def test_files_and_bytes_are_those_of_the_finished_study(smoke):
     assert 0.6 < totals["moments_gb"] / sizes["moments"] < 1.25  # at width 32 a quarter is metadata
 
 
+@pytest.mark.slow
 def test_the_target_measures_once_and_shows_the_plan_each_time(fresh):
     before = fresh.planned("plan")
     assert before == {"calibration": 1, "plan": 1}

@@ -32,6 +32,7 @@ def digests(study: Study, model: str) -> dict[str, str]:
     return {checkpoint["id"]: checkpoint["tensors_digest"] for checkpoint in lock["checkpoints"]}
 
 
+@pytest.mark.slow
 def test_weights_follow_from_architecture_and_seed(untrained: Study, smoke: Study) -> None:
     untrained.done("results/checkpoints/random.lock.json", "results/checkpoints/mine.lock.json")
     trained, random, mine = digests(smoke, "decoder"), digests(untrained, "random"), digests(untrained, "mine")

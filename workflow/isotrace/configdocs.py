@@ -13,7 +13,7 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from isotrace.params import ROOT
+from isotrace.input_params import ROOT
 from isotrace.settings import corpora, inputs, sources
 from isotrace.study import Study
 
