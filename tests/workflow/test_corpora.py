@@ -3,6 +3,7 @@
 import json
 
 import pandas as pd
+import pytest
 import yaml
 from running import Study
 
