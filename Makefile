@@ -12,7 +12,7 @@ test: .venv/ready lint  ## set up, lint, type-check, test
 	$(BIN)/pytest -n 2 -m "not slow" tests
 
 test-slow: .venv/ready  ## what takes minutes
-	$(BIN)/pytest -m slow tests
+	$(BIN)/pytest -n 2 -m slow tests
 
 lint: .venv/ready  ## ruff, snakefmt, snakemake --lint, mypy
 	$(BIN)/ruff check .

@@ -87,6 +87,7 @@ def test_a_sequence_longer_than_the_context_of_a_users_own_model(local: Study, r
     assert "tokens.sequence_length: 128 is above the context 64 of runs/checkpoint-0" in line
 
 
+@pytest.mark.slow
 def test_a_broken_checkpoint_stops_the_run_where_that_is_wanted(local: Study, refused: Refused):
     strict = local.changed({"models.decoder.source.on_broken": "error"})
     tmp = local.folder / "runs" / "tmp-checkpoint-13"
@@ -100,6 +101,7 @@ def test_a_broken_checkpoint_stops_the_run_where_that_is_wanted(local: Study, re
     assert line.startswith("isotrace: error: on_broken is error: step10: runs/checkpoint-10: cannot be loaded")
 
 
+@pytest.mark.slow
 def test_a_series_whose_folders_lack_their_config(local: Study, refused: Refused):
     configs = sorted(local.folder.glob("runs/*/config.json"))
     (local.folder / "shape").mkdir()

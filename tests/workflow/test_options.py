@@ -49,7 +49,9 @@ def bucket_of(study: Study, kind: str, bucket: str) -> Any:
     return zarr.open_group(study.at(f"{kind}/decoder/step3/store.zarr"), mode="r")[bucket]
 
 
-@pytest.mark.parametrize(("dtype", "largest"), [("float16", 1e-3), ("bfloat16", 2**-8)])
+@pytest.mark.parametrize(
+    ("dtype", "largest"), [("float16", 1e-3), pytest.param("bfloat16", 2**-8, marks=pytest.mark.slow)]
+)
 def test_rows_stored_in_sixteen_bits(smoke: Study, decoder: Study, dtype, largest):
     """What reads back is the float32 run's row, rounded; energy stays within a hundredth of it."""
     study = decoder.changed({"store.dtype": dtype})

@@ -122,10 +122,8 @@ class Streamed:
                 site, part = name.split(":", 1)
                 found[EVAL, f"weight_gradient:{part}", site] = self._weights.moments(bucket, name)
             splits = (FIT,) if self._every else (FIT, EVAL)
-            fixed = (
-                (place, m) for place, m in moments_of_rows(rows, splits, self._spec["threads"]) if place not in found
-            )
-            write_moments(group, self._sites, self._quantities, self._d, chain(found.items(), fixed))
+            kept = moments_of_rows(rows, splits, self._spec["threads"])
+            write_moments(group, self._sites, self._quantities, self._d, chain(found.items(), kept))
             if self._maps.modules:
                 group.attrs["weight_tokens"] = {name: self._weights.tokens(bucket, name) for name in self._maps.modules}
             if self._spec["weight_gradients"] == "matrices":
