@@ -17,6 +17,7 @@ import numpy as np
 import zarr
 
 from isotrace.errors import DataError
+from isotrace.filehash import file_sha256
 from isotrace.grids import block_grid
 from isotrace.ownership import PART, STORE, Attempt, store_path
 from isotrace.recorded import Digest, Recorded
@@ -157,7 +158,7 @@ def differences(manifest: Path, content: Mapping[str, Any], groups: tuple[str, .
             wrong.append(f"{name} is lost")
         elif file.stat().st_size != expected["bytes"]:
             wrong.append(f"{name} changed its size")
-        elif (groups is None or name.split("/")[0] in groups) and _sha256(file) != expected["sha256"]:
+        elif (groups is None or name.split("/")[0] in groups) and file_sha256(file) != expected["sha256"]:
             wrong.append(f"{name} changed")
     foreign = set(_files(root)) - set(content["files"])
     return wrong + [f"{name} is not in the manifest" for name in sorted(foreign)]
@@ -178,11 +179,6 @@ def _digests(store: Recorded) -> dict[str, Digest]:
     if lost:
         raise DataError(f"{store.root / lost[0]}: gone since it was written; look at the disk and rerun")
     return found
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def digest(value: Any) -> str:

@@ -16,8 +16,8 @@ from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
 from isotrace.capture.inputs import forward_arguments, is_encoder_decoder
-from isotrace.capture.losses import IGNORED
 from isotrace.capture.trace import as_tensor
+from isotrace.corpus.sample import IGNORED
 from isotrace.errors import DataError
 from isotrace.geometry.head_sums import HeadSums, add, sequence_sums
 

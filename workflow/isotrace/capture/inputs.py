@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from isotrace.capture.losses import IGNORED
+from isotrace.corpus.sample import IGNORED
 
 
 def forward_arguments(

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from isotrace.corpus.sample import IGNORED
 from isotrace.errors import DataError
 
-IGNORED = -100
 LOSS_BYTES = 2**26
 """Bytes of float32 logits held at once, unless a call says otherwise; some three times as much is the peak."""
 

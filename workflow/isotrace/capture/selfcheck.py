@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from isotrace.capture.inputs import forward_arguments, is_encoder_decoder
-from isotrace.capture.losses import IGNORED
 from isotrace.capture.sites import read, returned
 from isotrace.capture.trace import Trace, trace
+from isotrace.corpus.sample import IGNORED
 from isotrace.errors import DataError
 
 ALLOWED = {torch.float32: 1e-5, torch.bfloat16: 2e-2}

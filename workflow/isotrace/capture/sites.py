@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from isotrace.capture.inputs import forward_arguments, is_encoder_decoder
-from isotrace.capture.losses import IGNORED
+from isotrace.corpus.sample import IGNORED
 from isotrace.errors import ConfigError, DataError
 
 MOST_BLOCKS_WITH_ALL = 8

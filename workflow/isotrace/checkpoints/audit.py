@@ -14,6 +14,7 @@ import numpy as np
 from isotrace.checkpoints.load import input_embedding_name, load_model, require_checkpoint, weight_files
 from isotrace.checkpoints.sketch import Sketch, packed
 from isotrace.errors import DataError
+from isotrace.filehash import file_sha256
 
 if TYPE_CHECKING:
     from torch import nn
@@ -34,7 +35,7 @@ def audit_checkpoint(folder: str | Path, spec: dict[str, Any]) -> dict[str, Any]
     """
     path, config = Path(folder), spec["config"]
     head = {name: spec[name] for name in ("id", "step", "tokens_seen", "config", "source")}
-    head |= {"files": {file.name: _file_digest(file) for file in _files(path, config)}, "saved_step": _saved_step(path)}
+    head |= {"files": {file.name: file_sha256(file) for file in _files(path, config)}, "saved_step": _saved_step(path)}
     try:
         require_checkpoint(path, config=config)
         dtypes = stored_dtypes(path)
@@ -67,11 +68,6 @@ def _files(folder: Path, config: str | None) -> list[Path]:
     beside = [file for pattern in _BESIDE_WEIGHTS for file in sorted(folder.glob(pattern))]
     elsewhere = [Path(config) / "config.json"] if config else []
     return sorted({*weight_files(folder), *beside, *(file for file in elsewhere if file.is_file())})
-
-
-def _file_digest(path: Path) -> str:
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def _saved_step(folder: Path) -> int | None:

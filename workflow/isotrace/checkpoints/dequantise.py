@@ -3,7 +3,6 @@
 Its header, and so its family, comes from llama.cpp; families that transformers does not map are refused by name.
 """
 
-import hashlib
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from isotrace.checkpoints.initialise import described, write_checkpoint
 from isotrace.checkpoints.load import load_model
 from isotrace.errors import ConfigError, DataError
+from isotrace.filehash import file_sha256
 
 _PACKAGES = ("gguf", "accelerate")
 
@@ -32,9 +32,7 @@ def dequantise(file: Path, tokenizer_folder: Path | None, objective: str, folder
         _tokenizer(file).save_pretrained(str(own))
     write_checkpoint(model, tokenizer_folder or own, folder)
     shutil.rmtree(own, ignore_errors=True)
-    with file.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    return {"file": file.name, "sha256": digest, **described(model)}
+    return {"file": file.name, "sha256": file_sha256(file), **described(model)}
 
 
 def _check_whole(file: Path, parameters: int) -> None:

@@ -17,6 +17,7 @@ from isotrace.corpus.mixture import mix
 from isotrace.corpus.streamed import is_folder, streamed
 from isotrace.corpus.wikitext import plain_text
 from isotrace.errors import ConfigError, DataError
+from isotrace.filehash import file_sha256
 
 Reader = Callable[[SourceFile, dict[str, Any]], Iterator[Document]]
 SOURCES: dict[str, Reader] = {}
@@ -134,7 +135,7 @@ def write_corpus(spec: dict[str, Any], path: Path, parts: Mapping[str, Path] | N
     dataset = ("name", "revision", "config", "split", "field", "shuffle_seed")
     return {
         "source": spec["source"],
-        "files": {file.name: _sha256(file.path) for file in _files_read(spec)},
+        "files": {file.name: file_sha256(file.path) for file in _files_read(spec)},
         "dataset": {key: spec[key] for key in dataset} if spec["source"] == "datasets" else {},
         "parts": dict(sorted(found.items())),
         "n_documents": len(kept),
@@ -151,8 +152,3 @@ def _files_read(spec: dict[str, Any]) -> list[SourceFile]:
         return []
     folder = Path(spec["name"]).expanduser()
     return [SourceFile(str(path.relative_to(folder)), path) for path in sorted(folder.rglob("*")) if path.is_file()]
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -4,6 +4,7 @@ Percentile bootstrap of a ratio of sums (Efron 1979, for clusters), one set of r
 delete-a-group jackknife (Tukey 1958) where rows were summed by group and not kept.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +20,8 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Resampled:
-    """Energy in the first j + 1 components of each basis in each resample, fractions[basis] (R, K).
+class Replicates(ABC):
+    """Energy in the first j + 1 components of each basis in each replicate, fractions[basis] (R, K).
 
     ``missing`` says why there are none, or nothing.
     """
@@ -30,32 +31,31 @@ class Resampled:
     missing: str = ""
 
     def interval(self, index: int, rank: int) -> tuple[float, float]:
-        """Percentile bounds of the energy of basis ``index`` at ``rank``; NaN where there are no resamples."""
+        """Bounds of the energy of basis ``index`` at ``rank``; NaN where there are no replicates."""
         if self.missing:
             return np.nan, np.nan
+        lo, hi = self._bounds(self.fractions[index][:, rank - 1])
+        return float(lo), float(hi)
+
+    @abstractmethod
+    def _bounds(self, values: Array) -> Array:
+        """Lower and upper bound (2,) from replicates (R,)."""
+
+
+class Resampled(Replicates):
+    """Replicates are resamples, bounds their percentiles."""
+
+    def _bounds(self, values: Array) -> Array:
         tail = (1 - self.confidence) / 2
-        lo, hi = np.quantile(self.fractions[index][:, rank - 1], [tail, 1 - tail])
-        return float(lo), float(hi)
+        return np.asarray(np.quantile(values, [tail, 1 - tail]))
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """Energy in the first j + 1 components of each basis, whole and without each group, fractions[basis] (1 + G, K).
+class LeftOut(Replicates):
+    """Replicates are the whole, then each group left out (1 + G,); bounds are Student's, cut at 0 and 1."""
 
-    ``missing`` says why there are none, or nothing.
-    """
-
-    fractions: tuple[Array, ...]
-    confidence: float
-    missing: str = ""
-
-    def interval(self, index: int, rank: int) -> tuple[float, float]:
-        """Student bounds of the energy of basis ``index`` at ``rank``, cut at 0 and 1; NaN without replicates."""
-        if self.missing:
-            return np.nan, np.nan
-        found = jackknife(self.fractions[index][:, rank - 1], self.confidence).plain
-        lo, hi = np.clip([found.lo, found.hi], 0, 1)
-        return float(lo), float(hi)
+    def _bounds(self, values: Array) -> Array:
+        found = jackknife(values, self.confidence).plain
+        return np.clip([found.lo, found.hi], 0, 1)
 
 
 @dataclass(frozen=True)

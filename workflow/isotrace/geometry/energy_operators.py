@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrace.geometry.energy_interval import LeftOut, Resampled, left_out, resampled
+from isotrace.geometry.energy_interval import Replicates, Resampled, left_out, resampled
 from isotrace.geometry.rows import Bucket, Quantity
 from isotrace.geometry.summed import BucketMoments, MapMoments
 
@@ -26,7 +26,7 @@ class Operator:
     n: int
     matrix: Array
     eigenvalues: Array
-    replicates: Resampled | LeftOut
+    replicates: Replicates
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 Downloads go to a folder of their own, so that a killed job keeps the files it has; never to a shared cache.
 """
 
-import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isotrace.errors import DataError
+from isotrace.filehash import file_sha256
 from isotrace.hub.client import Client
 from isotrace.hub.slots import slot
 from isotrace.store import write_json
@@ -80,7 +80,7 @@ def fetch(
 def manifest(download: dict[str, Any], folder: Path) -> dict[str, Any]:
     """What ``prefetch.json`` says: the origin, and size and digest of every file that is there."""
     names = sorted(file.name for file in folder.iterdir() if file.is_file() and file.name != MANIFEST)
-    files = {name: {"bytes": (folder / name).stat().st_size, "sha256": _sha256(folder / name)} for name in names}
+    files = {name: {"bytes": (folder / name).stat().st_size, "sha256": file_sha256(folder / name)} for name in names}
     return {key: download[key] for key in ("repo", "revision", "subfolder", "commit")} | {"files": files}
 
 
@@ -99,16 +99,11 @@ def _require_same(path: Path, listed: dict[str, Any], what: str) -> None:
     """`DataError` unless size and sha256 are those listed; the file goes, so that a rerun fetches it again."""
     size = path.stat().st_size
     wrong = f"{size} bytes, {listed['bytes']} listed" if size != listed["bytes"] else ""
-    if not wrong and listed["sha256"] is not None and (found := _sha256(path)) != listed["sha256"]:
+    if not wrong and listed["sha256"] is not None and (found := file_sha256(path)) != listed["sha256"]:
         wrong = f"sha256 {found[:12]}…, {listed['sha256'][:12]}… listed"
     if wrong:
         path.unlink()
         raise DataError(f"hub: {what}: not the file that the series file lists ({wrong}); rerun, or resolve again")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @contextmanager

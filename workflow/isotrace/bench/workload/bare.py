@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 
 from isotrace.bench.registry import Sizes
-from isotrace.capture.losses import IGNORED
 from isotrace.capture.trace import as_tensor, recorded
+from isotrace.corpus.sample import IGNORED
 from isotrace.corpus.stores import Passes
 from isotrace.errors import ConfigError
 
