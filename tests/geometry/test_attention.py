@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from isotrace.geometry.attention import COLUMNS, attention_table
-from isotrace.geometry.head_sums import HeadSums, add, empty_sums, sequence_sums, sharpness
+from isotrace.geometry.head_sums import HeadSums, add, empty_sums, row_sums, token_sums
+from isotrace.geometry.sharpness import sharpness
 
 BUCKETS = ("b0", "b1")
 HEADS, KEY_HEADS, WIDTH, LENGTH = 4, 2, 5, 12
@@ -66,7 +67,16 @@ def naive(sequences: list[dict[str, np.ndarray]], head: int, query_in: list[int]
 def total(sequences: list[dict[str, np.ndarray]], layer: int = 0) -> HeadSums:
     sums = empty_sums(layer, BUCKETS, heads=HEADS, key_heads=KEY_HEADS, width=WIDTH)
     for one in sequences:
-        sums = add(sums, sequence_sums(layer, BUCKETS, **one))
+        tokens = {name: one[name] for name in ("query", "key", "bucket")}
+        sums = add(sums, token_sums(layer, BUCKETS, **tokens))
+        for rows in (slice(0, 5), slice(5, LENGTH)):
+            sums = row_sums(
+                sums,
+                logits=one["logits"][:, rows],
+                visible=one["visible"][rows],
+                query_bucket=one["bucket"][rows],
+                key_bucket=one["bucket"],
+            )
     return sums
 
 

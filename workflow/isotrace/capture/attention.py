@@ -1,11 +1,11 @@
 """Queries, keys and logits after rotary embedding, read where the model computes attention (Godey et al. 2024).
 
-An attention function registered with transformers sees them in every family that has that seam; sums are
-added up a sequence at a time, so no (n, T, T) tensor outlives its batch.
+An attention function registered with transformers sees them in every family that has that seam, declared adapters
+in some that have none; sums are added up a run of positions at a time, so no (n, T, T) tensor is ever held.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,17 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
+from isotrace.capture.adapters import adapted
 from isotrace.capture.inputs import forward_arguments, is_encoder_decoder
+from isotrace.capture.scores import Scores
 from isotrace.capture.trace import as_tensor
 from isotrace.corpus.sample import IGNORED
 from isotrace.errors import DataError
-from isotrace.geometry.head_sums import HeadSums, add, sequence_sums
+from isotrace.geometry.head_sums import HeadSums, add, row_sums, token_sums
 
 NAME = "isotrace"
+MASK_BYTES = 2**25
+"""Bytes of the float32 mask (b, 1, T, T) that a batch may take."""
 
 
 class Unavailable(DataError):
@@ -37,20 +41,33 @@ class Reader:
         self.sums: dict[int, HeadSums] = {}
         self._layers: dict[nn.Module, int] = {}
 
-    def read(self, module: nn.Module, query: Tensor, key: Tensor, logits: Tensor, visible: Tensor) -> None:
-        """query (b, H, T, d_h), key (b, K, T, d_h), logits (b, H, T, T), visible (b, T, T)."""
-        layer = self._layers.setdefault(module, len(self._layers))  # in order of depth; not every family numbers them
-        for i in range(query.shape[0]):
-            one = sequence_sums(
-                layer,
-                self.buckets,
-                query=_array(query[i]),
-                key=_array(key[i]),
+    def tokens(self, module: nn.Module, scores: Scores) -> None:
+        """Add the queries and keys of a layer."""
+        for i, bucket in enumerate(self._buckets(scores)):
+            query, key = _array(scores.query[i]), _array(scores.key[i])
+            self._add(token_sums(self._layer(module), self.buckets, query=query, key=key, bucket=bucket))
+
+    def rows(self, module: nn.Module, scores: Scores, rows: slice, logits: Tensor, visible: Tensor) -> None:
+        """Add a run of a layer's query positions: logits (b, H, R, T), visible (b, R, T)."""
+        sink = [] if scores.sink is None else [-1]
+        for i, bucket in enumerate(self._buckets(scores)):
+            one = row_sums(
+                self.sums[self._layer(module)],
                 logits=_array(logits[i]),
                 visible=visible[i].cpu().numpy(),
-                bucket=self.bucket[i],
+                query_bucket=bucket[rows],
+                key_bucket=np.append(bucket, np.array(sink, bucket.dtype)),
             )
-            self.sums[layer] = add(self.sums[layer], one) if layer in self.sums else one
+            self.sums[one.layer] = one
+
+    def _buckets(self, scores: Scores) -> NDArray[np.integer]:
+        return self.bucket if scores.at is None else self.bucket[:, scores.at.cpu().numpy()]
+
+    def _layer(self, module: nn.Module) -> int:
+        return self._layers.setdefault(module, len(self._layers))  # in order of depth; not every family numbers them
+
+    def _add(self, one: HeadSums) -> None:
+        self.sums[one.layer] = add(self.sums[one.layer], one) if one.layer in self.sums else one
 
 
 _reader: list[Reader] = []
@@ -74,32 +91,28 @@ def attend(
     attention_mask: Tensor | None,
     scaling: float | None = None,
     position_bias: Tensor | None = None,
-    **others: Any,
-) -> tuple[Tensor, Tensor]:
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    **_others: Any,
+) -> tuple[Tensor, None]:
     """Softmax attention as the eager path computes it, telling the reader what it saw.
 
     query (b, H, T, d_h); key, value (b, K, T, d_h); attention_mask (b, 1, T, T) and position_bias (1, H, T, T; T5)
-    are added to the logits.
+    are added to the logits, soft-capped before (Gemma 2); s_aux (H,) are sinks (GPT-OSS).
     """
-    unread = [name for name in ("softcap", "s_aux") if others.get(name) is not None]
-    if unread:
-        raise Unavailable(f"{type(module).__name__}: attention is not available, {unread[0]} would be left out")
-    group = query.shape[1] // key.shape[1]
-    keys, values = key.repeat_interleave(group, dim=1), value.repeat_interleave(group, dim=1)
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    logits = torch.matmul(query, keys.transpose(2, 3)) * scale
-    b, length = logits.shape[0], logits.shape[2]
-    visible = torch.ones((b, length, length), dtype=torch.bool, device=logits.device)
-    if attention_mask is not None:
-        mask = attention_mask[..., :length]
-        visible = (mask > torch.finfo(mask.dtype).min / 2).expand(b, -1, length, length)[:, 0]
-        logits = logits + mask
-    if position_bias is not None:
-        logits = logits + position_bias
-    if _reader:
-        _reader[-1].read(module, query, key, logits, visible)
-    weights = nn.functional.softmax(logits, dim=-1, dtype=torch.float32).to(query.dtype)
-    return torch.matmul(weights, values).transpose(1, 2).contiguous(), weights
+    scores = Scores(query, key, scale, attention_mask, position_bias, softcap, s_aux)
+    reader = _reader[-1] if _reader else None
+    if reader:
+        reader.tokens(module, scores)
+    values = value.repeat_interleave(query.shape[1] // value.shape[1], dim=1)
+    read = []
+    for rows, logits, visible in scores.runs():
+        if reader:
+            reader.rows(module, scores, rows, logits, visible)
+        weights = nn.functional.softmax(logits, dim=-1, dtype=torch.float32).to(query.dtype)
+        read.append(torch.matmul(weights[..., : values.shape[2]], values))
+    return torch.cat(read, dim=2).transpose(1, 2).contiguous(), None
 
 
 AttentionInterface.register(NAME, attend)
@@ -117,6 +130,28 @@ def _implementation(model: Any, name: str) -> Iterator[None]:
         model.set_attn_implementation(before)
 
 
+@contextmanager
+def _hooked(model: nn.Module, reader: Reader) -> Iterator[None]:
+    """Read layers that compute attention out of sight, by what their adapters make of what they are given."""
+
+    def watch(module: nn.Module) -> Any:
+        def hook(_module: nn.Module, given: tuple[Any, ...], named: dict[str, Any], _output: Any) -> None:
+            scores = found[module](module, *given, length=reader.bucket.shape[1], **named)
+            reader.tokens(module, scores)
+            for rows, logits, visible in scores.runs():
+                reader.rows(module, scores, rows, logits, visible)
+
+        return module.register_forward_hook(hook, with_kwargs=True)
+
+    found = adapted(model)
+    handles = [watch(module) for module in found]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
 def attention_sums(
     model: Any,
     inputs: NDArray[np.integer],
@@ -128,9 +163,15 @@ def attention_sums(
     """Sums of every attention layer over passes (p, T); bucket (p, T) is -1 for tokens of no bucket."""
     reader = Reader(buckets)
     device = next(model.parameters()).device
-    with _implementation(model, NAME), reading(reader), torch.no_grad():
-        for start in range(0, len(inputs), batch_size):
-            batch = slice(start, start + batch_size)
+    size = max(1, min(batch_size, MASK_BYTES // (4 * inputs.shape[1] ** 2)))
+    with ExitStack() as stack:
+        stack.enter_context(_hooked(model, reader))
+        if not adapted(model):
+            stack.enter_context(_implementation(model, NAME))
+            stack.enter_context(reading(reader))
+        stack.enter_context(torch.no_grad())
+        for start in range(0, len(inputs), size):
+            batch = slice(start, start + size)
             reader.bucket = bucket[batch]
             _run(model, as_tensor(inputs[batch], device))
     if not reader.sums:

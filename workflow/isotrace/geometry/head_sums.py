@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrace.geometry.sharpness import sharpness_by_column
+
 Float = NDArray[np.float64]
 
 SHARPNESS = ("entropy", "max_weight", "logit_sd")
@@ -21,7 +23,7 @@ class HeadSums:
     k_count (B,), k_sum (B, K, d_h), k_norm (B, K): by the bucket of the query's or key's token.
     Sharpness by query bucket and, on the second axis, key bucket with *every visible key* last:
     rows (B, B + 1) how many query rows saw at least two of those keys; entropy, max_weight and
-    logit_sd (B, B + 1, H) sums over those rows, see ``sharpness``.
+    logit_sd (B, B + 1, H) sums over those rows, see ``sharpness.sharpness``.
     """
 
     layer: int
@@ -102,33 +104,18 @@ def add(a: HeadSums, b: HeadSums) -> HeadSums:
     return replace(a, **{name: getattr(a, name) + getattr(b, name) for name in _arrays(a)})
 
 
-def sequence_sums(
-    layer: int,
-    buckets: tuple[str, ...],
-    *,
-    query: Float,
-    key: Float,
-    logits: Float,
-    visible: NDArray[np.bool_],
-    bucket: NDArray[np.integer],
+def token_sums(
+    layer: int, buckets: tuple[str, ...], *, query: Float, key: Float, bucket: NDArray[np.integer]
 ) -> HeadSums:
-    """The sums of one sequence of T tokens.
+    """The sums over queries (H, T, d_h) and keys (K, T, d_h) of one sequence, without sharpness.
 
-    query (H, T, d_h), key (K, T, d_h), logits (H, T, T) as the softmax receives them, visible (T, T)
-    query by key; bucket (T,) in 0..B-1, or -1 for tokens that belong to none: such a token is no query
-    and enters no key mean, but as a key it is among "every visible key".
+    bucket (T,) in 0..B-1, or -1 for tokens that belong to none: such a token is no query and enters no key mean.
     """
-    b = len(buckets)
-    member = bucket[None, :] == np.arange(b)[:, None]
+    member = bucket[None, :] == np.arange(len(buckets))[:, None]
     weight = member.astype(np.float64)
-    columns = np.concatenate([member, np.ones((1, len(bucket)), np.bool_)])
-    seen = visible.astype(np.float64) @ columns.T  # (T, B + 1)
-    usable = seen >= 2
-    sharp = [np.where(usable, values, 0.0) for values in _sharpness_by_column(logits, visible, columns, seen)]
-    entropy, max_weight, logit_sd = (np.einsum("bt,htc->bch", weight, values) for values in sharp)
-    return HeadSums(
-        layer,
-        buckets,
+    shape = {"heads": len(query), "key_heads": len(key), "width": query.shape[2]}
+    return replace(
+        empty_sums(layer, buckets, **shape),
         q_count=weight.sum(axis=1),
         q_sum=np.einsum("bt,htd->bhd", weight, query),
         q_norm=weight @ np.linalg.norm(query, axis=2).T,
@@ -136,53 +123,28 @@ def sequence_sums(
         k_count=weight.sum(axis=1),
         k_sum=np.einsum("bt,htd->bhd", weight, key),
         k_norm=weight @ np.linalg.norm(key, axis=2).T,
-        rows=weight @ usable,
-        entropy=entropy,
-        max_weight=max_weight,
-        logit_sd=logit_sd,
     )
 
 
-def _sharpness_by_column(
-    logits: Float, visible: NDArray[np.bool_], columns: NDArray[np.bool_], seen: Float
-) -> tuple[Float, Float, Float]:
-    """``sharpness`` of every query over each set of keys ``columns`` (C, T), from one exponential: (H, T, C) each.
+def row_sums(
+    sums: HeadSums,
+    *,
+    logits: Float,
+    visible: NDArray[np.bool_],
+    query_bucket: NDArray[np.integer],
+    key_bucket: NDArray[np.integer],
+) -> HeadSums:
+    """``sums`` and the sharpness of R query rows of one sequence over its T keys.
 
-    Entries with fewer than two visible keys are left undefined.
+    logits (H, R, T) as the softmax receives them, visible (R, T); buckets (R,) and (T,) as in ``token_sums``. A key
+    of no bucket, a sink among them, is one of "every visible key".
     """
-    top = np.where(visible, logits, -np.inf).max(axis=2, keepdims=True)
-    shifted = np.where(visible, logits - top, 0.0)
-    raised = np.where(visible, np.exp(shifted), 0.0)
-    indicator = columns.T.astype(np.float64)
-    total, weighted = raised @ indicator, (raised * shifted) @ indicator
-    largest = np.stack([(raised * column).max(axis=2) for column in columns], axis=2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        entropy = (np.log(total) - weighted / total) / np.log(seen)
-        mean = (shifted @ indicator) / seen
-        variance = (shifted**2 @ indicator) / seen - mean**2
-        result = entropy, largest / total, np.sqrt(np.maximum(variance, 0.0))
-    lost = (seen >= 2) & (total == 0)  # every key of the set underflows beside the row's largest logit
-    for h, t, c in np.argwhere(lost):
-        one = sharpness(logits[h : h + 1, t : t + 1], (visible[t] & columns[c])[None])
-        for values, value in zip(result, one, strict=True):
-            values[h, t, c] = value[0, 0]
-    return result
-
-
-def sharpness(logits: Float, visible: NDArray[np.bool_]) -> tuple[Float, Float, Float]:
-    """(entropy, max_weight, logit_sd), each (H, R), of R query rows over the keys they see.
-
-    logits (H, R, T), visible (R, T) with at least two keys a row. The weights are the softmax over the
-    visible keys; entropy over log(number visible), in [0, 1]; sd with ddof 0, in units of the logits.
-    """
-    n = visible.sum(axis=1)
-    masked = np.where(visible, logits, -np.inf)
-    shifted = masked - masked.max(axis=2, keepdims=True)
-    raised = np.exp(shifted)
-    total = raised.sum(axis=2)
-    finite = np.where(visible, shifted, 0.0)
-    # entropy = log Z - sum w * shifted
-    entropy = (np.log(total) - np.sum(raised * finite, axis=2) / total) / np.log(n)
-    mean = finite.sum(axis=2) / n
-    square = np.where(visible, (finite - mean[:, :, None]) ** 2, 0.0).sum(axis=2) / n
-    return entropy, 1 / total, np.sqrt(square)
+    b = np.arange(len(sums.buckets))[:, None]
+    weight = (query_bucket[None, :] == b).astype(np.float64)
+    columns = np.concatenate([key_bucket[None, :] == b, np.ones((1, len(key_bucket)), np.bool_)])
+    seen = visible.astype(np.float64) @ columns.T  # (R, B + 1)
+    usable = seen >= 2
+    sharp = [np.where(usable, values, 0.0) for values in sharpness_by_column(logits, visible, columns, seen)]
+    added = [np.einsum("bt,htc->bch", weight, values) for values in sharp]
+    more = {name: getattr(sums, name) + one for name, one in zip(SHARPNESS, added, strict=True)}
+    return replace(sums, rows=sums.rows + weight @ usable, **more)
