@@ -12,7 +12,7 @@ from isotrace.geometry.moments import moments
 from isotrace.geometry.removal import cloud, first_frames, haar_removed, haar_ustat, outside, replicates, without
 
 ORACLE = json.loads((Path(__file__).parents[1] / "oracles" / "isotropy.json").read_text())["rows"]
-NAMES = ("n", "trace", "frobenius", "ustat", "q4")
+NAMES = ("n", "trace", "frobenius", "ustat", "square", "q4")
 
 
 @pytest.mark.parametrize("case", ORACLE, ids=lambda c: str(c["seed"]))
@@ -71,3 +71,28 @@ def test_draws_avoid_the_tangent_even_where_the_cloud_is_flat() -> None:
     tangent = np.eye(10)[:, [0, 5]]
     frames = first_frames(outside(cloud(x, np.arange(40), 5).covariance, tangent), 3, 20, 0)
     assert np.abs(frames[:, [0, 5]]).max() < 1e-12
+
+
+@pytest.mark.parametrize("shape", [(300, 4), (60, 200)])
+def test_tall_and_wide_groups_start_over_to_the_same(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(3)
+    x, sequence = rng.standard_normal(shape) + 2, np.arange(shape[0]) // 3
+    frame = np.linalg.qr(rng.standard_normal((shape[1], 2)))[0]
+    found = replicates(cloud(x, sequence, 5), frame[None])
+    left, label = x - x @ frame @ frame.T, group_labels(sequence, 5)
+    for g in range(5):
+        expected = sums_of(moments(left[label != g]))
+        for name in NAMES:
+            assert getattr(found, name)[0, g + 1] == pytest.approx(float(getattr(expected, name)), rel=1e-9)
+
+
+def test_a_row_that_outweighs_all_others_leaves_exact_sums_or_none() -> None:
+    """Without it a sum of squares is some 1e-20 of the whole: differences would be rounding."""
+    rng = np.random.default_rng(4)
+    x, sequence = rng.standard_normal((40, 6)), np.arange(40)
+    x[0] *= 1e6
+    base, label = cloud(x, sequence, 5).base, group_labels(sequence, 5)
+    expected = sums_of(moments(x[label != 0]))
+    assert base.frobenius[1] == pytest.approx(float(expected.frobenius), rel=1e-2)
+    frame = np.linalg.qr(rng.standard_normal((6, 2)))[0]
+    assert np.isnan(replicates(cloud(x, sequence, 5), frame[None]).frobenius[0, 1])

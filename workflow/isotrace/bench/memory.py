@@ -69,10 +69,10 @@ def capture_alone(sizes: Sizes) -> None:
     with TemporaryDirectory() as folder, threadpool_limits(limits=sizes["threads"]):
         asked = {"batch_size": size, "threads": sizes["threads"]}
         captured(Path(folder), model, sites, Maps({}, {}), passes, moments_tokens="all", **asked)
-    print(_peak_of_this_process())
+    print(peak_of_this_process())
 
 
-def _peak_of_this_process() -> float:
+def peak_of_this_process() -> float:
     """Megabytes; rusage would report the parent's peak where that is larger, so the kernel's own mark is read."""
     status = Path("/proc/self/status")
     if not status.is_file():

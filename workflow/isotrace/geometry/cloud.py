@@ -10,6 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrace.geometry.contact_controls import Stated, controlled_contact
+from isotrace.geometry.contact_gradient import GradientContact, gradient_contact
 from isotrace.geometry.spectrum import clean, spectrum
 from isotrace.geometry.undefined import Undefined
 
@@ -29,7 +31,8 @@ class Interval:
 class Cloud:
     """What a measure may read: rows (n, d), the sequence (n,) of each, and what the table gave along.
 
-    tangent (d, k) or None with ``tangent_missing`` saying why; zero_rows: rows left out because they
+    tangent (d, k) or None with ``tangent_missing`` saying why; places (n, d): the activations that rows of
+    gradients belong to, None for activations themselves; zero_rows: rows left out because they
     are exactly zero; max_rows: the most rows that a measure in O(n^2) may take.
     """
 
@@ -41,6 +44,7 @@ class Cloud:
     zero_rows: int = 0
     tangent: Float | None = None
     tangent_missing: str = ""
+    places: Float | None = None
     whole: "Cloud | None" = None
     left_out: Float | None = None
 
@@ -90,6 +94,17 @@ class Cloud:
         """Rising eigenvalues (d,) of the second moment and its eigenvectors (d, d) as columns."""
         values, vectors = np.linalg.eigh(self.second_moment)
         return values, vectors
+
+    @cached_property
+    def contact(self) -> Stated:
+        """Contact order and curvature visibility at the medoid, each with the reason why it may not be stated."""
+        return controlled_contact(self.values, rank=self.rank, seed=self.seed)
+
+    @cached_property
+    def gradient_contact(self) -> GradientContact:
+        """Orders of the gradient's parts at the medoid of its places."""
+        assert self.places is not None
+        return gradient_contact(self.places, self.values, rank=self.rank, seed=self.seed)
 
     def without(self, group: NDArray[np.bool_]) -> "Cloud":
         """The cloud less the rows where ``group`` (n,) is true."""

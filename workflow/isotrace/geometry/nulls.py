@@ -8,13 +8,19 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpstrf
 
 from isotrace.errors import ConfigError
 from isotrace.seeding import generator
 
 Array = NDArray[np.float64]
+Float = NDArray[np.floating]
 CHUNK = 4_000_000
 """Numbers in one chunk of frames (32 MB): bounds memory, and fixes which draw is which."""
+BLOCKS = 8
+EPSILON = float(np.finfo(np.float64).eps)
+KEPT = 18
+"""Chunks that stay in memory for the next cloud: 999 draws of rank 32 in 2,048 dimensions."""
 
 
 def haar_frames(m: int, k: int, draws: int, seed: int) -> Iterator[Array]:
@@ -30,7 +36,7 @@ def haar_frames(m: int, k: int, draws: int, seed: int) -> Iterator[Array]:
         yield _chunk(m, k, seed, index, min(size, draws - start))
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=KEPT)
 def _chunk(m: int, k: int, seed: int, index: int, count: int) -> Array:
     """One chunk of frames; a Gaussian matrix's column space is Haar."""
     return _frozen(orthonormal(generator(seed, "haar", m, k, index).standard_normal((count, m, k))))
@@ -59,10 +65,10 @@ def haar_weights(m: int, k: int, draws: int, seed: int) -> Array:
     return _frozen(np.concatenate([np.einsum("bmk,bmk->bm", f, f) for f in haar_frames(m, k, draws, seed)]))
 
 
-@lru_cache(maxsize=8)
-def gaussians(d: int, k: int, draws: int, seed: int) -> Array:
-    """Standard normal (d, draws * k), draw by draw: the Z of the variance-weighted null."""
-    return _frozen(generator(seed, "variance_weighted", d, k).standard_normal((d, draws * k)))
+@lru_cache(maxsize=4)
+def _gaussians(d: int, k: int, seed: int, index: int, count: int) -> Array:
+    """Standard normal (d, count * k), draw by draw: one chunk of the Z of the variance-weighted null."""
+    return _frozen(generator(seed, "variance_weighted", d, k, index).standard_normal((count, k, d)).reshape(-1, d).T)
 
 
 def orthonormal(stacks: Array) -> Array:
@@ -79,36 +85,48 @@ def orthonormal(stacks: Array) -> Array:
 
 
 def root(covariance: Array) -> Array:
-    """R (d, r) with R R^T the covariance, r its numerical rank; the largest entry of a column is positive.
+    """R (d, r) with R R^T the covariance, r its numerical rank: pivoted Cholesky, rows in their own order.
 
-    Without that a change in the last digits may flip a column, and with it every subspace drawn from R.
+    Unlike eigenvectors its columns have no sign that a change in the last digits could flip.
     """
-    values, vectors = np.linalg.eigh(covariance)
-    keep = values > values[-1] * values.size * np.finfo(np.float64).eps
-    columns = vectors[:, keep] * np.sqrt(values[keep])
-    largest = np.abs(columns).argmax(axis=0)
-    return np.asarray(columns * np.sign(columns[largest, np.arange(columns.shape[1])]))
+    d = len(covariance)
+    lower, pivots, rank, _ = dpstrf(covariance, tol=float(covariance.diagonal().max()) * d * EPSILON, lower=1)
+    half = np.zeros((d, rank))
+    half[pivots - 1] = np.tril(lower)[:, :rank]
+    return half
 
 
-def variance_weighted_frames(half: Array, tangent: Array, draws: int, seed: int) -> Array | None:
+def _spread(half: Array, drawn: Array) -> Array:
+    """R Z of a root (d, r) and normals (r, c), without most of the products with what is zero in R."""
+    reach = half.shape[1] - (half[:, ::-1] != 0).argmax(axis=1)
+    spread = np.empty((len(half), drawn.shape[1]))
+    for rows in np.array_split(np.argsort(reach, kind="stable"), BLOCKS):
+        end = int(reach[rows].max(initial=0))
+        spread[rows] = half[rows, :end] @ drawn[:end]
+    return spread
+
+
+def variance_weighted_frames(half: Array, tangent: Array, draws: int, seed: int) -> Float | None:
     """Frames (draws, d, k) of orth(P R Z): random directions outside the tangent, weighted by variance.
 
-    half R (d, r) from ``root``; tangent (d, k), P the projector off it. None if the variance outside the
-    tangent has fewer than k dimensions: such a null does not exist.
+    half R (d, r) from ``root``; tangent (d, k), P the projector off it. More than a chunk of numbers is kept in single
+    precision. None if the variance outside the tangent has fewer than k dimensions: such a null does not exist.
     """
     d, k = tangent.shape
     if half.shape[1] < k:
         return None
-    spread = half @ gaussians(d, k, draws, seed)[: half.shape[1]]
-    outside = spread - tangent @ (tangent.T @ spread)
-    stacks = outside.reshape(d, draws, k).transpose(1, 0, 2)
-    frames, upper = np.linalg.qr(stacks)
-    pivots = np.abs(np.diagonal(upper, axis1=1, axis2=2))
-    scale = np.sqrt(np.einsum("dj,dj->j", spread, spread).reshape(draws, k).max(axis=1))
-    if bool(np.any(pivots.min(axis=1) <= 1e-9 * scale)):
-        return None
-    # A second projection removes what cancellation left of the tangent.
-    return np.asarray(frames - tangent @ (tangent.T @ frames))
+    scale, size = float(np.linalg.norm(half)), max(1, CHUNK // (d * k))
+    frames = np.empty((draws, d, k), np.float64 if draws <= size else np.float32)
+    for index, start in enumerate(range(0, draws, size)):
+        count = min(size, draws - start)
+        spread = _spread(half, _gaussians(d, k, seed, index, count)[: half.shape[1]])
+        spread -= tangent @ (tangent.T @ spread)
+        found, upper = np.linalg.qr(spread.reshape(d, count, k).transpose(1, 0, 2))
+        if np.abs(np.diagonal(upper, axis1=1, axis2=2)).min() <= 1e-9 * scale:
+            return None
+        # A second projection removes what cancellation left of the tangent.
+        frames[start : start + count] = found - tangent @ (tangent.T @ found)
+    return frames
 
 
 def haar_mean(k: int, eigenvalues: Array) -> float:

@@ -17,17 +17,21 @@ Array = NDArray[np.float64]
 
 # A share of the variance this small is below the rounding of rows that were stored in float32.
 NOTHING = 1e-13
+# Below this share of the whole a difference of two sums of squares has lost the digits that a test of it needs.
+CANCELLED = 1e-6
+LOST = 1e-12
 
 
 @dataclass(frozen=True)
 class Cloud:
-    """Centred rows y (n, d) sorted by group, their scatter (d, d), q = |y|^2 (n,), slices of the groups.
+    """Centred rows y (n, d) sorted by group, q = |y|^2 (n,), their scatter S (d, d), y S (n, d), slices of the groups.
 
     base: sums of the whole and with each group left out, (1 + G,).
     """
 
     y: Array
     q: Array
+    pulled: Array
     scatter: Array
     parts: tuple[slice, ...]
     base: Sums
@@ -69,38 +73,49 @@ def _prepared(rows: Array, parts: tuple[slice, ...]) -> Cloud:
     y = rows - rows.mean(axis=0)
     q = np.einsum("ij,ij->i", y, y)
     scatter = y.T @ y
-    return Cloud(y, q, scatter, parts, _leave_out(y, q, scatter, parts))
+    pulled = y @ scatter
+    return Cloud(y, q, pulled, scatter, parts, _leave_out(y, q, pulled, scatter, parts))
 
 
-def _leave_out(y: Array, q: Array, scatter: Array, parts: tuple[slice, ...]) -> Sums:
+def _leave_out(y: Array, q: Array, pulled: Array, scatter: Array, parts: tuple[slice, ...]) -> Sums:
     """Sums of all rows and of all but each group, each about its own mean."""
-    n, cube = len(y), q @ y
-    found = [(n, q.sum(), np.vdot(scatter, scatter), q @ q)]
+    n, cube, whole = len(y), q @ y, np.vdot(scatter, scatter)
+    along = np.einsum("ij,ij->i", pulled, y)
+    found = [(n, q.sum(), whole, q @ q)]
     for part in parts:
         inside, rest = y[part], n - (part.stop - part.start)
         shift = inside.sum(axis=0)
         step = shift / rest
         size = step @ step
+        slope = np.square(inside @ step).sum()
+        round_trip = step @ pulled[part].sum(axis=0) / rest
         # Sums over what is left of (q + 2 y.step + step^2)^2, y.step summing to -n step^2 there.
         mixed = (cube - q[part] @ inside) @ step
         plain = q.sum() - q[part].sum()
-        bent = step @ scatter @ step - np.square(inside @ step).sum()
-        q4 = q @ q - q[part] @ q[part] + 4 * bent + 4 * mixed
+        q4 = q @ q - q[part] @ q[part] + 4 * (round_trip - slope) + 4 * mixed
         q4 += 2 * size * plain - 3 * rest * size**2
-        gone = np.vstack([inside, shift / np.sqrt(rest)])
-        left = scatter - gone.T @ gone
-        found.append((rest, np.trace(left), np.vdot(left, left), q4))
+        left = whole + _gram_norm(inside) - 2 * along[part].sum() + rest * (rest * size**2 + 2 * slope - 2 * round_trip)
+        if left < CANCELLED * whole:
+            gone = np.vstack([inside, shift / np.sqrt(rest)])
+            left = np.square(scatter - gone.T @ gone).sum()
+        found.append((rest, plain - rest * size, left, q4))
     return sums(*np.asarray(found, np.float64).T)
+
+
+def _gram_norm(rows: Array) -> float:
+    """||Y^T Y||_F^2 of rows (n, d), by the smaller of the two Gram matrices."""
+    gram = rows @ rows.T if len(rows) < rows.shape[1] else rows.T @ rows
+    return float(np.vdot(gram, gram))
 
 
 def outside(operator: Array, tangent: Array) -> Outside:
     """Diagonalise P C P outside tangent (d, k); k = 0 gives the plain eigenvectors."""
     k = tangent.shape[1]
-    inside = tangent @ (tangent.T @ operator)
-    projected = operator - inside - inside.T + (inside @ tangent) @ tangent.T
-    # Pushing the tangent below every eigenvalue separates it from the operator's own null space.
-    pushed = (projected + projected.T) / 2 - np.trace(operator) * (tangent @ tangent.T)
-    values, vectors = np.linalg.eigh(pushed)
+    across = tangent.T @ operator
+    # P C P = C - A - A^T; pushing the tangent below every eigenvalue separates it from the operator's own null space.
+    across += (np.trace(operator) * tangent.T - (across @ tangent) @ tangent.T) / 2
+    half = tangent @ across
+    values, vectors = np.linalg.eigh(operator - (half + half.T))
     axes = vectors[:, k:]
     return Outside(axes, values[k:], axes.T @ (operator @ tangent))
 
@@ -143,70 +158,78 @@ def first_frames(out: Outside, rank: int, count: int, seed: int) -> Array:
 
 
 def replicates(c: Cloud, frames: Array) -> Sums:
-    """Sums (B, 1 + G) without each frame (B, d, k), for the whole cloud and with each group left out."""
+    """Sums (B, 1 + G) without each frame (B, d, k), for the whole cloud and with each group left out.
+
+    NaN where the group that is left out holds all but a millionth of ||C||_F: the rest is then rounding.
+    """
     count, d, k = frames.shape
     n, flat = len(c.y), frames.transpose(1, 0, 2).reshape(d, count * k)
-    pulled, inside = c.scatter @ flat, c.y @ flat
-    core = np.matmul(frames.swapaxes(1, 2), pulled.reshape(d, count, k).transpose(1, 0, 2))
+    inside, across = c.y @ flat, c.pulled @ flat
+    stacked = inside.reshape(n, count, k).transpose(1, 0, 2)
+    core = np.matmul(stacked.swapaxes(1, 2), stacked)
     q = np.maximum(c.q[:, None] - _by_draw(np.square(inside), count), 0)
-    state = _Removed(frames, flat, pulled, inside, core, q, q.T @ c.y, _weighted(q, inside, count))
-    f = c.base.frobenius * (c.base.n - 1) ** 2
-    whole = f[0] - 2 * _norm(pulled, count) + _corner(core)
+    turned = np.matmul(stacked, core).transpose(1, 0, 2).reshape(n, count * k)
+    along = np.einsum("ij,ij->i", c.pulled, c.y)[:, None] - _by_draw(inside * (2 * across - turned), count)
+    state = _Removed(inside, across, core, q, along, q.T @ c.y, _weighted(q, inside, count))
+    # ||S Q||^2 = sum over rows of (Q^T y).(Q^T S y), because S is the sum of y y^T.
+    whole = c.base.frobenius[0] * (n - 1) ** 2 - 2 * _by_draw(inside * across, count).sum(axis=0) + _corner(core)
     found = [(np.full(count, n), q.sum(axis=0), whole, np.square(q).sum(axis=0))]
-    found += [_left_out(c, state, part, f[1 + i]) for i, part in enumerate(c.parts)]
+    found += [_left_out(c, state, part, whole) for part in c.parts]
     return sums(*(np.stack(column, axis=1) for column in zip(*found, strict=True)))
 
 
 @dataclass(frozen=True)
 class _Removed:
-    """Whole-cloud products with B frames of rank k, shared by all groups; j runs over B x k.
+    """Whole-cloud products with B frames Q of rank k, shared by all groups; j runs over B x k.
 
-    frames (B, d, k); flat (d, j); pulled = S Q (d, j); inside = Y Q (n, j); core = Q^T S Q (B, k, k);
-    q = |P y|^2 (n, B); cube = sum q y (B, d); slant = sum q Q^T y (B, k).
+    inside = Y Q (n, j); across = Y S Q (n, j); core = Q^T S Q (B, k, k); with P the projector off a frame,
+    q = |P y|^2 (n, B); along = y P S P y (n, B); cube = sum q y (B, d); slant = sum q Q^T y (B, k).
     """
 
-    frames: Array
-    flat: Array
-    pulled: Array
     inside: Array
+    across: Array
     core: Array
     q: Array
+    along: Array
     cube: Array
     slant: Array
 
 
-def _left_out(c: Cloud, r: _Removed, part: slice, frobenius: float) -> tuple[Array, Array, Array, Array]:
+def _left_out(c: Cloud, r: _Removed, part: slice, whole: Array) -> tuple[Array, Array, Array, Array]:
     """n, tr S, ||S||_F^2 and sum |y|^4 (B,) without one group, after each removal; S about its own mean."""
-    count, _, k = r.frames.shape
+    count, k = r.slant.shape
     y, u, q = c.y[part], r.inside[part], r.q[part]
     rest = len(c.y) - len(y)
-    shift = y.sum(axis=0)
-    along = (shift @ r.flat).reshape(count, k)
-    # One more row, the group's sum over the root of what is left, moves the centre to the mean of the rest.
-    gone = np.vstack([u, along.ravel() / np.sqrt(rest)])
-    pulled = r.pulled - np.vstack([y, shift / np.sqrt(rest)]).T @ gone
-    stacked = gone.reshape(len(y) + 1, count, k).transpose(1, 0, 2)
-    core = r.core - np.matmul(stacked.swapaxes(1, 2), stacked)
-    f = frobenius - 2 * _norm(pulled, count) + _corner(core)
-    step = (shift - np.matmul(r.frames, along[:, :, None])[:, :, 0]) / rest
-    size = np.einsum("bd,bd->b", step, step)
+    shift, lean = y.sum(axis=0), u.sum(axis=0).reshape(count, k)
+    size = shift @ shift - np.square(lean).sum(axis=1)
+    toward = (y @ shift)[:, None] - _by_draw(u * lean.ravel(), count)
+    pull = c.pulled[part].sum(axis=0) @ shift
+    bent = pull - np.einsum("bk,bk->b", 2 * r.across[part].sum(axis=0).reshape(count, k), lean)
+    bent += np.einsum("bk,bkl,bl->b", lean, r.core, lean)
+    slope = np.square(toward).sum(axis=0)
+    f = whole + _own(y, u, count) - 2 * r.along[part].sum(axis=0)
+    f += (size**2 / rest + 2 * slope - 2 * bent) / rest
     plain = r.q.sum(axis=0) - q.sum(axis=0)
-    bent = np.einsum("bd,bd->b", step @ c.scatter, step) - np.square(y @ step.T).sum(axis=0)
-    mixed = (r.cube - q.T @ y) @ shift - np.einsum("bk,bk->b", r.slant - _weighted(q, u, count), along)
-    q4 = np.square(r.q).sum(axis=0) - np.square(q).sum(axis=0) + 4 * bent + 4 * mixed / rest
+    mixed = r.cube @ shift - np.einsum("bk,bk->b", r.slant, lean) - np.einsum("nb,nb->b", q, toward)
+    q4 = np.square(r.q).sum(axis=0) - np.square(q).sum(axis=0) + 4 * (bent - slope) / rest**2 + 4 * mixed / rest
+    size = size / rest**2
     q4 += 2 * size * plain - 3 * rest * size**2
-    return np.full(count, rest), plain - rest * size, f, q4
+    return np.full(count, rest), plain - rest * size, np.where(f > LOST * whole, f, np.nan), q4
+
+
+def _own(y: Array, u: Array, count: int) -> Array:
+    """||Y P Y^T||_F^2 (B,) of a group's rows y (n, d), with their coordinates u (n, B k) in what P removes."""
+    wide = len(y) < y.shape[1]
+    crossed = u * ((y @ y.T) @ u) if wide else np.square(y.T @ u)
+    stacked = u.reshape(len(u), count, -1).transpose(1, 0, 2)
+    own = _corner(np.matmul(stacked.swapaxes(1, 2), stacked)) + _gram_norm(y)
+    return np.asarray(own - 2 * _by_draw(crossed, count).sum(axis=0))
 
 
 def _by_draw(values: Array, count: int) -> Array:
     """Sum (n, B k) over the k columns of each draw, (n, B); as a product, because k is short."""
     k = values.shape[1] // count
     return np.asarray((values.reshape(-1, k) @ np.ones(k)).reshape(len(values), count))
-
-
-def _norm(values: Array, count: int) -> Array:
-    """Squared Frobenius norm a draw of (d, B k), (B,)."""
-    return np.asarray(np.einsum("dj,dj->j", values, values).reshape(count, -1).sum(axis=1))
 
 
 def _corner(core: Array) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrace.errors import ConfigError
-from isotrace.geometry.isotropy import C0, Sums, isoscore, shrunk, star_weight, target_scale
+from isotrace.geometry.isotropy import C0, LEAST_CORRECTED, Sums, isoscore, shrunk, star_weight, target_scale
 from isotrace.geometry.jackknife import Estimate, corrected, jackknife
 from isotrace.geometry.removal import (
     Cloud,
@@ -145,7 +145,9 @@ def _scaled_star(c: Cloud, left: Sums, removed: tuple[Array, Array], c0: str, ra
     whole = (left.trace[0], left.frobenius[0])
     mixed = []
     for trace, frobenius in (whole, removed):
-        s = Sums(c.base.n[0], np.asarray(trace), np.asarray(frobenius), np.asarray(np.nan), c.base.q4[0])
+        s = Sums(
+            c.base.n[0], np.asarray(trace), np.asarray(frobenius), np.asarray(np.nan), np.asarray(np.nan), c.base.q4[0]
+        )
         after = target_scale(s, c0, d - rank) if spec["order"] == "remove_then_shrink" else scale[0]
         mixed.append(shrunk(s, after, weight, d - rank))
     return _fixed(weight, score, mixed[0], mixed[1])
@@ -180,16 +182,17 @@ def _inner_left_out(c: Cloud, other: Array) -> Array:
 def _corrected(c: Cloud, left: Sums, out: Outside, rank: int, spec: Spec) -> Ablated:
     """The jackknife-corrected ratio, for the whole, the tangent and the first of the draws alike."""
     count = min(spec["draws_corrected"], spec["draws"])
-    if not c.parts:
-        nothing = Score(Estimate(np.nan, np.nan, np.nan), _few(spec))
+    if not c.parts or len(c.y) < LEAST_CORRECTED:
+        why = f"{len(c.y)} rows, no corrected score below {LEAST_CORRECTED}" if c.parts else _few(spec)
+        nothing = Score(Estimate(np.nan, np.nan, np.nan), why)
         return Ablated(0.0, nothing, lambda dims: np.nan, lambda dims: np.full(count, np.nan))
-    values = _ustat(c)
+    values = c.base.unbiased(c.y.shape[1])
     found = jackknife(values, spec["confidence"]).corrected
     score = Score(found, "" if np.isfinite(values).all() else UNDEFINED)
     drawn = replicates(c, first_frames(out, rank, count, spec["seed"]))
     return Ablated(
         0.0,
         score,
-        lambda dims: float(corrected(isoscore(left.trace, left.ustat, dims))),
-        lambda dims: corrected(isoscore(drawn.trace, drawn.ustat, dims)),
+        lambda dims: float(corrected(left.unbiased(dims))),
+        lambda dims: corrected(drawn.unbiased(dims)),
     )
