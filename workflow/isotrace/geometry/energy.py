@@ -19,6 +19,9 @@ from isotrace.geometry.rows import Bucket, Quantity
 from isotrace.geometry.summed import BucketMoments, MapMoments
 
 Array = NDArray[np.float64]
+Float = NDArray[np.floating]
+AT_ONCE, BLOCKS = 64, 8
+"""Frames in one product, which bounds memory, and blocks of an operator's rows."""
 QUANTITIES: tuple[Quantity, ...] = ("activation", "gradient")
 NOT_EXACT = "no exact moments for variance_weighted"
 NO_ENERGY = "no interval: a resample has no energy"
@@ -48,10 +51,10 @@ def enrichment(energy: float, rank: int, d: int) -> float:
 def complement_null(operator: Array, vectors: Array, draws: int, seed: int) -> Null:
     """Energies of Haar subspaces of rank k outside vectors (d, k), as fractions of tr G."""
     k = vectors.shape[1]
-    inside = vectors @ (vectors.T @ operator)
-    outside = operator - inside - inside.T + inside @ vectors @ vectors.T
-    # Of P G P the k eigenvalues of the tangent are the smallest, zero up to rounding.
-    values = np.clip(np.linalg.eigvalsh((outside + outside.T) / 2)[k:], 0, None) / np.trace(operator)
+    across = vectors.T @ operator
+    half = vectors @ (across - (across @ vectors) @ vectors.T / 2)
+    # Of P G P = G - A - A^T the k eigenvalues of the tangent are the smallest, zero up to rounding.
+    values = np.clip(np.linalg.eigvalsh(operator - (half + half.T))[k:], 0, None) / np.trace(operator)
     return _haar_null(values, k, draws, seed)
 
 
@@ -60,12 +63,20 @@ def ambient_null(eigenvalues: Array, rank: int, draws: int, seed: int) -> Null:
     return _haar_null(eigenvalues / eigenvalues.sum(), rank, draws, seed)
 
 
-def variance_weighted_null(operator: Array, frames: Array) -> Null:
-    """Energies of given frames (B, d, k), as fractions of tr G; mean and sd are those of the draws."""
-    count, d, k = frames.shape
-    flat = frames.transpose(1, 0, 2).reshape(d, count * k)
-    energies = np.einsum("dj,dj->j", flat, operator @ flat).reshape(count, k).sum(axis=1) / np.trace(operator)
-    return Null(energies, np.nan, np.nan)
+def variance_weighted_null(operator: Array, frames: Float) -> Null:
+    """Energies of given frames (B, d, k), as fractions of tr G, in their precision; mean and sd of the draws."""
+    # q^T G q is twice q^T L q, L the lower triangle with half the diagonal: of blocks of rows only what is left of it.
+    lower = (2 * np.tril(operator) - np.diag(operator.diagonal())) / np.trace(operator)
+    blocks = np.array_split(lower.astype(frames.dtype), BLOCKS)
+    ends = np.cumsum([len(block) for block in blocks])
+    energies = []
+    for part in np.array_split(frames, -(-len(frames) // AT_ONCE)):
+        flat = part.transpose(1, 0, 2).reshape(len(operator), -1)
+        found = np.zeros(flat.shape[1])
+        for block, end in zip(blocks, ends, strict=True):
+            found += np.einsum("dj,dj->j", flat[end - len(block) : end], block[:, :end] @ flat[:end])
+        energies.append(found.reshape(len(part), -1).sum(axis=1))
+    return Null(np.concatenate(energies), np.nan, np.nan)
 
 
 def _haar_null(values: Array, rank: int, draws: int, seed: int) -> Null:
@@ -136,7 +147,7 @@ def _cell(
     spec: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
     """Rows of one basis and rank: all quantities share the variance-weighted draws."""
-    missing = _invalid(vectors, rank)
+    missing = invalid(vectors, rank)
     frames = None
     if "variance_weighted" in spec["null_spaces"] and not missing:
         frames = variance_weighted_frames(half, vectors, spec["draws"]["variance_weighted"], spec["seed"])
@@ -155,7 +166,7 @@ def _cell(
     return rows
 
 
-def _invalid(vectors: Array, rank: int) -> str:
+def invalid(vectors: Array, rank: int) -> str:
     """Why a basis cannot be used at this rank, or nothing."""
     d, have = vectors.shape
     valid = int(np.isfinite(vectors).all(axis=0).sum())
@@ -176,7 +187,7 @@ def _measured(operator: Operator, vectors: Array, index: int, rank: int) -> dict
 
 
 def _null_columns(
-    space: str, operator: Operator, vectors: Array, frames: Array | None, energy: float, spec: Mapping[str, Any]
+    space: str, operator: Operator, vectors: Array, frames: Float | None, energy: float, spec: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The columns that compare an energy with one null space."""
     rank, draws, seed = vectors.shape[1], spec["draws"][space], spec["seed"]
@@ -205,7 +216,17 @@ def _null_columns(
         "null_sd_exact": null.sd,
         "ratio": np.nan if empty else energy / mean,
         "z": np.nan if flat else (energy - mean) / sd,
-        "p_value": np.nan if flat and not empty else p_value(null.draws, energy),
+        "p_value": np.nan if flat and not empty else _larger_p(null, operator, rank, energy, seed),
         "n_nulls": draws,
         "reason": reason,
     }
+
+
+def _larger_p(null: Null, operator: Operator, rank: int, energy: float, seed: int) -> float:
+    """The larger of the p-values against the null and against as many Haar subspaces of the whole space.
+
+    Draws that are kept outside the basis are not exchangeable with it: where nothing is true they alone would be
+    reached too often (18 % at the 5 % level at k/d = 1/4, 7 % at 1/16, if one direction holds all the energy).
+    """
+    whole = ambient_null(operator.eigenvalues, rank, len(null.draws), seed)
+    return max(p_value(null.draws, energy), p_value(whole.draws, energy))

@@ -7,6 +7,7 @@ delete-a-group jackknife (Tukey 1958) where rows were summed by group and not ke
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,16 @@ class Replicates(ABC):
 
     def interval(self, index: int, rank: int) -> tuple[float, float]:
         """Bounds of the energy of basis ``index`` at ``rank``; NaN where there are no replicates."""
+        return self._interval(index, slice(rank - 1, rank))
+
+    def mean_interval(self, index: int) -> tuple[float, float]:
+        """Bounds of the mean over all ranks of the energy of basis ``index``; NaN where there are no replicates."""
+        return self._interval(index, slice(None))
+
+    def _interval(self, index: int, ranks: slice) -> tuple[float, float]:
         if self.missing:
             return np.nan, np.nan
-        lo, hi = self._bounds(self.fractions[index][:, rank - 1])
+        lo, hi = self._bounds(self.fractions[index][:, ranks].mean(axis=1))
         return float(lo), float(hi)
 
     @abstractmethod
@@ -104,7 +112,8 @@ def resampled(
         _by_sequence(np.einsum("ij,ij->i", rows, rows)[:, None], label, unique.size),
         [_by_sequence(np.square(rows @ vectors), label, unique.size) for vectors in bases],
     )
-    return Resampled(clusters.fractions(_counts(unique.size, spec), bases, centred), float(spec["confidence"]))
+    draws = _counts(unique.size, int(spec["seed"]), int(spec["resamples"]))
+    return Resampled(clusters.fractions(draws, bases, centred), float(spec["confidence"]))
 
 
 def left_out(
@@ -140,10 +149,13 @@ def _cluster(group: Moments, centre: Array, bases: Sequence[Array]) -> _Clusters
     return _Clusters(np.array([float(n)]), n * step[None], np.array([[square]]), [found[None] for found in inside])
 
 
-def _counts(sequences: int, spec: Mapping[str, Any]) -> Array:
-    """How often each sequence is in each resample, (R, S)."""
-    rng = generator(spec["seed"], "bootstrap", "sequence", sequences)
-    return rng.multinomial(sequences, np.full(sequences, 1 / sequences), size=spec["resamples"]).astype(np.float64)
+@lru_cache(maxsize=4)
+def _counts(sequences: int, seed: int, resamples: int) -> Array:
+    """How often each sequence is in each resample, (R, S), the same for every site and quantity."""
+    rng = generator(seed, "bootstrap", "sequence", sequences)
+    drawn = rng.multinomial(sequences, np.full(sequences, 1 / sequences), size=resamples).astype(np.float64)
+    drawn.flags.writeable = False
+    return drawn
 
 
 def _by_sequence(values: Array, label: NDArray[np.intp], sequences: int) -> Array:

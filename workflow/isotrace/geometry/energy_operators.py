@@ -5,6 +5,7 @@ G = sum x x^T / n (Bernas et al. 2026 for gradients); for a weight gradient W (d
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,16 @@ NO_ENERGY = "the rows have no energy"
 
 @dataclass(frozen=True)
 class Operator:
-    """A symmetric G (d, d) with its eigenvalues (d,), the n tokens behind it and the replicates for its interval."""
+    """A symmetric G (d, d), the n tokens behind it and the replicates for its interval."""
 
     n: int
     matrix: Array
-    eigenvalues: Array
     replicates: Replicates
+
+    @cached_property
+    def eigenvalues(self) -> Array:
+        """Rising eigenvalues (d,) of G, none below zero."""
+        return np.clip(np.linalg.eigvalsh(self.matrix), 0, None)
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ def token_operator(
     matrix = rows.T @ rows / found.n
     if np.trace(matrix) <= 0:
         return Absent(found.n, NO_ENERGY)
-    return Operator(found.n, matrix, _eigenvalues(matrix), resampled(rows, found.sequence, vectors, centred, spec))
+    return Operator(found.n, matrix, resampled(rows, found.sequence, vectors, centred, spec))
 
 
 def _moment_operator(
@@ -72,7 +77,7 @@ def _moment_operator(
     if np.trace(matrix) <= 0:
         return Absent(found.n, NO_ENERGY)
     replicates = left_out(found, bucket.groups(site, quantity), vectors, centred, spec)
-    return Operator(found.n, matrix, _eigenvalues(matrix), replicates)
+    return Operator(found.n, matrix, replicates)
 
 
 def weight_operator(found: MapMoments, spec: Mapping[str, Any]) -> Operator | Absent:
@@ -82,12 +87,8 @@ def weight_operator(found: MapMoments, spec: Mapping[str, Any]) -> Operator | Ab
     matrix = found.gradient.second_moment
     if np.trace(matrix) <= 0:
         return Absent(found.tokens, "the weight gradient is zero")
-    return Operator(found.tokens, matrix, _eigenvalues(matrix), Resampled((), float(spec["confidence"]), NO_INTERVAL))
+    return Operator(found.tokens, matrix, Resampled((), float(spec["confidence"]), NO_INTERVAL))
 
 
 def _too_few(n: int, spec: Mapping[str, Any]) -> Absent:
     return Absent(n, f"{n} rows, fewer than min_rows {spec['min_rows']}")
-
-
-def _eigenvalues(matrix: Array) -> Array:
-    return np.clip(np.linalg.eigvalsh(matrix), 0, None)

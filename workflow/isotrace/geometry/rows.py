@@ -45,12 +45,23 @@ class Bucket:
     loss: Float
     masked: NDArray[np.bool_]
 
+    @property
+    def has_target(self) -> NDArray[np.bool_]:
+        """Which rows (n,) have a loss of their own."""
+        return has_target(self.loss, self.masked)
+
     def rows(self, site: str, quantity: Quantity) -> Rows:
         """Float64 rows of one site; for gradients only those that are not exactly zero."""
         i = self.sites.index(site)
         values = np.asarray((self.activations if quantity == "activation" else self.gradients)[i], np.float64)
         rows = Rows(values, self.sequence, self.token_id)
         return rows if quantity == "activation" else rows.select(nonzero(values))
+
+
+def has_target(loss: Float, masked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which rows (n,) have a loss of their own: all with a finite one, or of those the masked if any is."""
+    found: NDArray[np.bool_] = np.isfinite(loss) & (masked if masked.any() else True)
+    return found
 
 
 def nonzero(values: Float) -> NDArray[np.bool_]:
