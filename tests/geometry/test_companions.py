@@ -57,9 +57,9 @@ def cell(table: pd.DataFrame, metric: str, site: str, quantity: str = "activatio
 def test_rows_columns_and_reasons() -> None:
     table = geometry_table(bucket(), [basis()], SPEC, previous=bucket(1))
     assert list(table.columns) == COLUMNS
-    # loss once; zero_rows for gradients; contact and displacement for activations only
-    both = len(METRICS) - 4
-    assert len(table) == 3 * (2 * both + 3) + 1
+    # loss once; zero_rows and two orders for gradients; displacement and curvature for activations only
+    both = len(METRICS) - 6
+    assert len(table) == 3 * (2 * both + 5) + 1
     missing = table[["value", "lo", "hi"]].isna().any(axis=1)
     assert (table.reason[missing] != "").all()
     assert (table.reason[~missing] == "").all()
@@ -99,6 +99,40 @@ def test_displacement_is_matched_by_sequence_and_position() -> None:
     half = replace(earlier, sequence=np.where(earlier.sequence < 12, earlier.sequence, earlier.sequence + 1000))
     row = cell(geometry_table(now, [basis()], SPEC, previous=half), "displacement_in_tangent", "block.0")
     assert row.n_tokens == 48
+
+
+def test_displacement_equals_a_naive_recomputation() -> None:
+    """Row by row, over a tilted basis: squared length inside over squared length, both summed."""
+    now, before = bucket(), bucket(1)
+    turn = np.linalg.qr(np.random.default_rng(3).normal(size=(8, 8)))[0]
+    tilted = replace(basis(), vectors=np.stack([turn[:, :3]] * 3))
+    row = cell(geometry_table(now, [tilted], SPEC, previous=before), "displacement_in_tangent", "block.0")
+    inside = whole = 0.0
+    for after, ahead in zip(now.activations[1], before.activations[1], strict=True):
+        moved = after.astype(float) - ahead.astype(float)
+        inside += sum(float(moved @ turn[:, c]) ** 2 for c in range(2))
+        whole += float(moved @ moved)
+    assert row.value == pytest.approx(inside / whole, rel=1e-12)
+    assert row.lo < row.value < row.hi
+
+
+def test_contact_of_gradients_reads_the_activations_of_the_same_rows() -> None:
+    """Every row's gradient is (t, t^2) of its own activation; zero rows, which come first, are left out."""
+    random = np.random.default_rng(4)
+    u = random.uniform(-1, 1, size=(2000, 1))
+    rows = np.concatenate([u, 0.05 * u**2, np.zeros((2000, 6))], axis=1)
+    at = u - np.median(u)
+    slope = np.concatenate([at, np.zeros((2000, 1)), at**2, np.zeros((2000, 5))], axis=1)
+    slope[:50] = 0
+    count = np.arange(2000)
+    one = Bucket(
+        "b0", ("embed",), rows[None], slope[None], count, count // 4, count % 4, np.ones(2000), np.zeros(2000, bool)
+    )
+    names = ["contact_exponent", "gradient_order_tangent", "gradient_order_normal"]
+    table = geometry_table(one, [], {**SPEC, "metrics": names, "rank": 1})
+    found = [cell(table, name, "embed", "gradient") for name in names]
+    assert [row.value for row in found] == pytest.approx([2, 1, 2], abs=0.2)
+    assert {row.n_tokens for row in found} == {1950}
 
 
 @pytest.mark.parametrize(

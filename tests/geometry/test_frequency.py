@@ -13,12 +13,21 @@ from isotrace.geometry.frequency import (
     contextual_means,
     frequency_points,
     frequency_table,
+    halved_means,
     spearman,
     spearman_interval,
+    squared_length,
 )
 from isotrace.geometry.rows import Rows
 
-SPEC = {"seed": 0, "occurrences": 8, "min_types": 20, "resamples": 200, "confidence": 0.95}
+SPEC = {
+    "seed": 0,
+    "occurrences": 8,
+    "noise": "equal_occurrences",
+    "min_types": 20,
+    "resamples": 200,
+    "confidence": 0.95,
+}
 NONE = np.empty(0, int)
 
 
@@ -68,17 +77,79 @@ def noise_rows(counts: np.ndarray) -> Rows:
     return Rows(values, np.zeros(len(token_id), int), token_id)
 
 
-def test_sampling_noise_alone_gives_no_contextual_correlation() -> None:
-    """Means over all occurrences would shrink as 1/sqrt(count) and correlate near -1; equal occurrences do not."""
+@pytest.mark.parametrize("noise", ["equal_occurrences", "halves"])
+def test_sampling_noise_alone_gives_no_contextual_correlation(noise: str) -> None:
+    """Means over all occurrences shrink as 1/sqrt(count) and correlate near -1; neither way out does."""
     counts = np.arange(8, 128)
     rows = noise_rows(counts)
     plain = [np.linalg.norm(rows.values[rows.token_id == t].mean(axis=0)) for t in range(len(counts))]
     assert spearmanr(counts, plain).statistic < -0.9
-    table = frequency_table(embedding=None, counts=counts, excluded=NONE, contextual={"block.0": rows}, spec=SPEC)
+    spec = {**SPEC, "noise": noise}
+    table = frequency_table(embedding=None, counts=counts, excluded=NONE, contextual={"block.0": rows}, spec=spec)
     for of in ("norm", "centroid_distance"):
         found = row(table, "block.0", "contextual", of)
         assert found.lo < 0 < found.hi
         assert found.n_types == 120
+
+
+def under_no_correlation(noise: str, samples: int) -> dict[str, np.ndarray]:
+    """(spearman, misses 0) of samples with equal type means off the origin and anisotropic scatter."""
+    counts = np.arange(8, 88)
+    token_id, spread = np.repeat(np.arange(80), counts), 1.0 / np.arange(1, 13)
+    found: dict[str, list[tuple[float, bool]]] = {"norm": [], "centroid_distance": []}
+    for seed in range(samples):
+        values = 1 + spread * np.random.default_rng([7, seed]).normal(size=(len(token_id), 12))
+        rows = {"block.0": Rows(values, np.zeros(len(token_id), int), token_id)}
+        spec = {**SPEC, "noise": noise, "seed": seed}
+        table = frequency_table(embedding=None, counts=counts, excluded=NONE, contextual=rows, spec=spec)
+        for of, values_of in found.items():
+            one = row(table, "block.0", "contextual", of)
+            values_of.append((one.spearman, not one.lo <= 0 <= one.hi))
+    return {of: np.array(values_of, float) for of, values_of in found.items()}
+
+
+@pytest.mark.slow
+def test_equal_occurrences_miss_zero_as_rarely_as_they_say() -> None:
+    for values in under_no_correlation("equal_occurrences", 200).values():
+        assert values[:, 1].mean() <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 200)
+        assert abs(values[:, 0].mean()) <= 3 * values[:, 0].std() / np.sqrt(200)
+
+
+@pytest.mark.slow
+def test_halves_are_within_a_few_hundredths_of_no_correlation() -> None:
+    """A product of halves is skewed where the mean is not 0, so the norm's correlation comes out slightly high."""
+    for values in under_no_correlation("halves", 200).values():
+        assert abs(values[:, 0].mean()) <= 0.05
+        assert values[:, 1].mean() <= 0.12
+
+
+def test_halves_share_no_row_and_leave_none_out() -> None:
+    rows = noise_rows(np.array([2, 9, 5, 40]))
+    ids, first, second = halved_means(rows, excluded=np.array([1]), occurrences=3, seed=0)
+    assert ids.tolist() == [2, 3]
+    for i, a, b, sizes in zip(ids, first, second, ((3, 2), (20, 20)), strict=True):
+        own = rows.values[rows.token_id == i]
+        np.testing.assert_allclose(sizes[0] * a + sizes[1] * b, own.sum(axis=0))
+
+
+def test_squared_length_is_right_on_average_where_the_plain_one_is_not() -> None:
+    """Means of 6 rows: |mean|^2 is 5 + 30/6 on average; the halves give 5, and about 0 as often below as above."""
+    rows = noise_rows(np.full(2000, 6))
+    _, *noise = halved_means(rows, excluded=NONE, occurrences=2, seed=0)
+    assert np.mean(squared_length(*noise) > 0) == pytest.approx(0.5, abs=0.04)
+    rows.values[:, 0] += np.sqrt(5)
+    _, *halves = halved_means(rows, excluded=NONE, occurrences=2, seed=0)
+    assert squared_length(*halves).mean() == pytest.approx(5, abs=0.3)
+    assert np.sum(((halves[0] + halves[1]) / 2) ** 2, axis=1).mean() == pytest.approx(10, abs=0.3)
+
+
+def test_planted_correlation_survives_the_halves() -> None:
+    counts = np.arange(8, 128)
+    rows = noise_rows(counts)
+    rows.values[:, 0] += 30 / rows.token_id.clip(1)
+    spec = {**SPEC, "noise": "halves"}
+    table = frequency_table(embedding=None, counts=counts, excluded=NONE, contextual={"block.0": rows}, spec=spec)
+    assert row(table, "block.0", "contextual", "norm").hi < -0.2
 
 
 def test_contextual_means_use_the_same_occurrences_at_every_site() -> None:

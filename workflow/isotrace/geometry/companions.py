@@ -15,7 +15,7 @@ from isotrace.errors import ConfigError
 from isotrace.geometry.bases import Basis
 from isotrace.geometry.cloud import Cloud, Interval, jackknife
 from isotrace.geometry.metrics import METRICS
-from isotrace.geometry.rows import Bucket, Quantity
+from isotrace.geometry.rows import Bucket, Quantity, nonzero
 from isotrace.geometry.undefined import Undefined
 
 COLUMNS = ["site", "bucket", "quantity", "n_tokens", "metric", "value", "lo", "hi", "reason"]
@@ -24,13 +24,19 @@ WIDEST_INTERVAL = 512
 
 
 def geometry_table(
-    bucket: Bucket, bases: Sequence[Basis], spec: Mapping[str, Any], *, previous: Bucket | None = None
+    bucket: Bucket,
+    bases: Sequence[Basis],
+    spec: Mapping[str, Any],
+    *,
+    previous: Bucket | None = None,
+    refused: str = "",
 ) -> pd.DataFrame:
     """One row a site x quantity x metric of ``spec["metrics"]``: value, interval, reason.
 
     spec: seed, metrics, rank, method, max_rows_dimension, groups, confidence, min_rows. ``loss`` belongs to no
     site and is given once, at the last; ``displacement_in_tangent`` only with ``previous``, the same
-    bucket one checkpoint earlier. A NaN, interval included, has its reason.
+    bucket one checkpoint earlier, or as NaN with the reason why there is one that is ``refused``. A NaN,
+    interval included, has its reason.
     """
     unknown = [name for name in spec["metrics"] if name not in METRICS]
     if unknown:
@@ -41,10 +47,14 @@ def geometry_table(
     for site in bucket.sites:
         for quantity in get_args(Quantity):
             clouds = {"rows": _rows(bucket, site, quantity, base)}
+            if any(METRICS[name].reads == "paired" for name in spec["metrics"]):
+                clouds["paired"] = _paired(bucket, site, quantity, clouds["rows"])
             if quantity == "activation" and site == bucket.sites[-1]:
                 clouds["loss"] = _losses(bucket, base)
             if quantity == "activation" and previous is not None:
                 clouds["displacement"] = _displacements(bucket, previous, site, bases, spec["method"], base)
+            elif quantity == "activation" and refused:
+                clouds["displacement"] = replace(base, tangent_missing=refused)
             found = _measured(clouds, quantity, spec)
             rows += [{"site": site, "bucket": bucket.name, "quantity": quantity, **row} for row in found]
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -66,6 +76,8 @@ def _measured(clouds: Mapping[str, Cloud], quantity: Quantity, spec: Mapping[str
 
 def _point(name: str, cloud: Cloud, min_rows: int) -> tuple[float, str]:
     """(value, "") or (NaN, reason)."""
+    if METRICS[name].reads == "displacement" and cloud.tangent is None:
+        return float("nan"), cloud.tangent_missing
     if cloud.n < min_rows and name != "zero_rows":
         return float("nan"), f"fewer than {min_rows} rows"
     try:
@@ -93,10 +105,18 @@ def _rows(bucket: Bucket, site: str, quantity: Quantity, base: Cloud) -> Cloud:
     return replace(base, values=values, sequence=rows.sequence, zero_rows=len(bucket.sequence) - rows.n)
 
 
+def _paired(bucket: Bucket, site: str, quantity: Quantity, rows: Cloud) -> Cloud:
+    """The rows of a quantity; of gradients with the activations (n, d) at the same positions."""
+    if quantity == "activation":
+        return rows
+    i = bucket.sites.index(site)
+    return replace(rows, places=np.asarray(bucket.activations[i][nonzero(bucket.gradients[i])], np.float64))
+
+
 def _losses(bucket: Bucket, base: Cloud) -> Cloud:
     """Losses in nats (n, 1) of the rows that have a target: the masked ones where the objective masks."""
     loss = np.asarray(bucket.loss, np.float64)
-    target = np.isfinite(loss) & (bucket.masked if bucket.masked.any() else True)
+    target = bucket.has_target
     return replace(base, values=loss[target, None], sequence=bucket.sequence[target])
 
 

@@ -1,6 +1,6 @@
 """Order of contact between a cloud and its tangent: normal distance ~ (tangent distance)^order, 2 if it curves.
 
-Bernas et al. 2026 (tangent components O(t), normal components O(t^2)); estimator and controls are our choice.
+Bernas et al. 2026 (tangent components O(t), normal components O(t^2)); the estimator is our choice.
 """
 
 from dataclasses import dataclass
@@ -9,32 +9,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotrace.geometry.undefined import Undefined
-from isotrace.seeding import generator
 
 Float = NDArray[np.float64]
+Int = NDArray[np.intp]
 
 BINS = 12
-CONTROLS = 5
-CONTROL_ORDER = 2.0
-CONTROL_TOLERANCE = 0.2
 LARGEST_ORDER = 6.0
+ORDERS: Float = np.linspace(0, LARGEST_ORDER, 121)
+FARTHEST = 4.0
+REWEIGHTED = 6
 
 
 @dataclass(frozen=True)
-class Contact:
-    """Contact at one base point: r_N^2 = offset^2 + (coefficient * r_T^order)^2 over the nearest rows.
-
-    tangent (m,) and normal (m,): distances r_T and r_N of the m rows; basis (d, k) of the tangent;
-    log_slope: plain slope of log r_N on log r_T, which an offset pulls toward 0.
-    """
+class Law:
+    """y^2 = offset^2 + (coefficient * t^order)^2, fitted to rows; curvature is 2 x the coefficient at order 2."""
 
     order: float
     offset: float
     coefficient: float
-    log_slope: float
-    tangent: Float
-    normal: Float
+    curvature: float
+
+    def at(self, t: Float) -> Float:
+        """The fitted y at distances t, any shape."""
+        y: Float = np.sqrt(self.offset**2 + (self.coefficient * t**self.order) ** 2)
+        return y
+
+
+@dataclass(frozen=True)
+class Contact:
+    """Contact at one base point: the law of r_N in r_T over the window, and what it was read from.
+
+    inside (n, k) and across (n, d): every row's offset from the base along and off the tangent basis (d, k);
+    rows (m,): the window, by rising r_T; gap: largest variance off the tangent over the smallest along it.
+    """
+
+    law: Law
+    inside: Float
+    across: Float
     basis: Float
+    rows: Int
+    gap: float
+
+    @property
+    def tangent(self) -> Float:
+        """r_T of the window's rows, (m,)."""
+        distance: Float = np.linalg.norm(self.inside[self.rows], axis=1)
+        return distance
+
+    @property
+    def normal(self) -> Float:
+        """r_N of the window's rows, (m,)."""
+        distance: Float = np.linalg.norm(self.across[self.rows], axis=1)
+        return distance
 
 
 def medoid(values: Float) -> int:
@@ -48,106 +74,82 @@ def medoid(values: Float) -> int:
 def contact(values: Float, *, rank: int, neighbours: int, base: Float | None = None) -> Contact:
     """Contact of the cloud (n, d) with its rank-``rank`` tangent at ``base`` (d,), the medoid by default.
 
-    The tangent is the PCA of the ``neighbours`` rows nearest to the base point. Raises Undefined where
-    fewer than three rows a fitted number remain, or all lie in the tangent.
+    The tangent is the PCA of the ``neighbours`` rows nearest to the base point; the window holds as many rows,
+    the nearest along that tangent. Raises Undefined where fewer than three rows a fitted number remain, or all
+    lie in the tangent.
     """
     point = values[medoid(values)] if base is None else base
     offsets = values - point
     distance = np.linalg.norm(offsets, axis=1)
     order = np.argsort(distance, kind="stable")
     near = offsets[order[distance[order] > 0][:neighbours]]
-    if len(near) < max(9, 2 * rank):
+    if len(near) < max(9, 2 * rank) or rank >= values.shape[1]:
         raise Undefined("too few rows near the base point")
     # PCA about the neighbours' own mean: curvature shifts that mean along the normal, which is no tangent
-    basis = np.linalg.svd(near - near.mean(axis=0), full_matrices=False)[2][:rank].T
-    inside = near @ basis
-    tangent, normal = np.linalg.norm(inside, axis=1), np.linalg.norm(near - inside @ basis.T, axis=1)
-    usable = (tangent > 0) & (normal > 1e-12 * distance[order][-1])
-    if int(usable.sum()) < 9:
+    _, spread, directions = np.linalg.svd(near - near.mean(axis=0), full_matrices=False)
+    basis = directions[:rank].T
+    inside = offsets @ basis
+    across = offsets - inside @ basis.T
+    tangent, normal = np.linalg.norm(inside, axis=1), np.linalg.norm(across, axis=1)
+    usable = np.flatnonzero((tangent > 0) & (normal > 1e-12 * distance.max()))
+    # a ball would lose the rows far off the tangent at its rim, so the order would come out low: a cylinder
+    window = usable[np.argsort(tangent[usable], kind="stable")[:neighbours]]
+    if len(window) < 9:
         raise Undefined("the rows lie in their tangent")
-    tangent, normal = tangent[usable], normal[usable]
-    return Contact(*_fit(tangent, normal), tangent, normal, basis)
+    window = window[normal[window] <= FARTHEST * np.median(normal[window])]
+    gap = float((spread[rank] / spread[rank - 1]) ** 2) if spread[rank - 1] > 0 else float("inf")
+    return Contact(fit_law(tangent[window], normal[window]), inside, across, basis, window, gap)
 
 
-def controlled_order(values: Float, *, rank: int, seed: int) -> float:
-    """Contact order at the medoid of (n, d), reported only if the method finds 2 on known curvature.
+def fit_law(t: Float, y: Float) -> Law:
+    """The law of y > 0 in t > 0, both (m,): least squares of log mean y^2 over bins of equal count in t.
 
-    The controls are paraboloids with the cloud's own n, d, tangent coordinates, fitted curvature and
-    noise. Raises Undefined ("undecided ...") where their mean order misses 2 by more than 0.2.
+    Means of squares in bins, not rows: a row whose curvature and tilt cancel has log y far below any law.
+    Raises Undefined where all rows are equally far.
     """
-    n = len(values)
-    neighbours = max(12 * rank, n // 4)
-    found = contact(values, rank=rank, neighbours=neighbours)
-    control = np.mean([_control_order(values, found, neighbours, seed, i) for i in range(CONTROLS)])
-    if not abs(control - CONTROL_ORDER) <= CONTROL_TOLERANCE:
-        raise Undefined(f"undecided: controls of order 2 come out at {control:.2f}")
-    return found.order
-
-
-def gradient_slopes(tangent: Float, gradients: Float, basis: Float) -> tuple[float, float]:
-    """Slopes of log|g_T| and of log|g_N| on log t; t (m,) tangent distances, gradients (m, d), basis (d, k).
-
-    The published bounds have the first at 1 and the second at 2 in a small-radius window.
-    """
-    inside = gradients @ basis
-    parts = np.linalg.norm(inside, axis=1), np.linalg.norm(gradients - inside @ basis.T, axis=1)
-    usable = (tangent > 0) & (parts[0] > 0) & (parts[1] > 0)
-    if int(usable.sum()) < 9:
-        raise Undefined("too few non-zero gradients")
-    x = np.log(tangent[usable])
-    along, across = (_slope(x, np.log(part[usable])) for part in parts)
-    return along, across
-
-
-def _control_order(values: Float, found: Contact, neighbours: int, seed: int, index: int) -> float:
-    """The order that ``contact`` finds on a paraboloid matched to the cloud, noise of the fitted offset."""
-    n, d = values.shape
-    rank = found.basis.shape[1]
-    random = generator(seed, "contact_control", index)
-    inside = (values - values.mean(axis=0)) @ found.basis
-    scale = float(np.median(found.tangent))
-    height = np.sum(inside**2, axis=1) * _curvature(found, scale)
-    surface = np.concatenate([inside, height[:, None], np.zeros((n, d - rank - 1))], axis=1)
-    noise = random.normal(size=(n, d)) * found.offset / np.sqrt(d - rank)
-    try:
-        return contact(surface + noise, rank=rank, neighbours=neighbours).order
-    except Undefined:
-        return float("nan")
-
-
-def _curvature(found: Contact, scale: float) -> float:
-    """The coefficient of a parabola as high as the fitted law is at r_T = ``scale``."""
-    return float(found.coefficient * scale**found.order / scale**CONTROL_ORDER)
-
-
-def _fit(tangent: Float, normal: Float) -> tuple[float, float, float, float]:
-    """(order, offset, coefficient, log_slope) by least squares in log r_N over bins of equal count in r_T.
-
-    Means of squares in bins, not rows: a row whose curvature and tilt cancel has log r_N far below any law.
-    """
-    from scipy.optimize import least_squares
-
-    bins = np.array_split(np.argsort(tangent, kind="stable"), min(BINS, len(tangent) // 3))
-    tangent, normal = (np.sqrt([np.mean(r[chosen] ** 2) for chosen in bins]) for r in (tangent, normal))
-    # in units of the window's middle, so that the three numbers are of one size
-    unit_t, unit_n = float(np.median(tangent)), float(np.median(normal))
-    x, y = np.log(tangent / unit_t), np.log(normal / unit_n)
-    slope = _slope(x, y)
-
-    def residual(p: Float) -> Float:
-        fitted: Float = np.logaddexp(2 * p[0], 2 * (p[1] + p[2] * x)) / 2
-        return fitted - y
-
-    bounds = ([-20.0, -20.0, 0.0], [5.0, 5.0, LARGEST_ORDER])
-    starts = [[-6.0, 0.0, min(max(slope, 0.1), LARGEST_ORDER - 0.1)], [-1.0, -0.5, 2.0]]
-    fits = [least_squares(residual, start, bounds=bounds) for start in starts]
-    log_offset, log_height, order = min(fits, key=lambda fit: float(fit.cost)).x
-    return float(order), float(np.exp(log_offset) * unit_n), float(np.exp(log_height) * unit_n / unit_t**order), slope
-
-
-def _slope(x: Float, y: Float) -> float:
-    x = x - x.mean()
-    square = float(x @ x)
-    if square == 0:
+    if np.ptp(t) <= 1e-9 * t.max():
         raise Undefined("all rows are equally far")
-    return float(x @ (y - y.mean()) / square)
+    unit_t, unit_y = float(np.sqrt(np.mean(t**2))), float(np.sqrt(np.mean(y**2)))
+    bins = np.array_split(np.argsort(t, kind="stable"), min(BINS, len(t) // 3))
+    square = np.array([np.mean((y[rows] / unit_y) ** 2) for rows in bins])
+    scaled = [t[rows] / unit_t for rows in bins]
+    cost = _profile(ORDERS, scaled, square)[0]
+    step = ORDERS[1]
+    close = np.clip(ORDERS[int(np.argmin(cost))] + np.linspace(-step, step, 21), 0, LARGEST_ORDER)
+    cost, offset, height = _profile(close, scaled, square)
+    best = int(np.argmin(cost))
+    parabola = float(np.sqrt(_profile(np.array([2.0]), scaled, square)[2][0]))
+    order = float(close[best])
+    return Law(
+        order=order,
+        offset=float(np.sqrt(offset[best])) * unit_y,
+        coefficient=float(np.sqrt(height[best])) * unit_y / unit_t**order,
+        curvature=2 * parabola * unit_y / unit_t**2,
+    )
+
+
+def _profile(orders: Float, scaled: list[Float], square: Float) -> tuple[Float, Float, Float]:
+    """(cost, offset^2, height^2) of the best law at each of P orders, given its bins; each (P,).
+
+    The two numbers are linear once the order is held: least squares of relative errors, reweighted by the fit.
+    """
+    power = np.array([[np.mean(t ** (2 * order)) for t in scaled] for order in orders])
+    weight = np.broadcast_to(square**-2.0, power.shape)
+    offset = height = np.empty(0)
+    fitted = power
+    for _ in range(REWEIGHTED):
+        s0, s1, s2 = (np.sum(weight * power**i, axis=1) for i in range(3))
+        b0, b1 = np.sum(weight * square, axis=1), np.sum(weight * power * square, axis=1)
+        determinant = s0 * s2 - s1**2
+        solved = determinant > 1e-12 * s0 * s2
+        safe = np.where(solved, determinant, 1.0)
+        offset, height = (b0 * s2 - b1 * s1) / safe, (b1 * s0 - b0 * s1) / safe
+        flat = ~solved | (height <= 0)
+        offset = np.where(flat, b0 / s0, offset)
+        height = np.where(flat, 0.0, height)
+        height = np.where(offset < 0, b1 / s2, height)
+        offset = np.maximum(offset, 0.0)
+        fitted = offset[:, None] + height[:, None] * power
+        weight = fitted**-2.0
+    cost = np.sum((np.log(fitted) - np.log(square)) ** 2, axis=1)
+    return cost, offset, height

@@ -33,17 +33,20 @@ def frequency_table(
     """Spearman of count against norm and against centroid distance, static and at every contextual site.
 
     embedding (V, d) input embedding or None; counts (V,) of token ids over the corpus; excluded ids
-    (special tokens); contextual: rows of all buckets a site. spec: seed, occurrences, min_types,
-    resamples, confidence. The interval is a percentile bootstrap over types, distances held fixed.
+    (special tokens); contextual: rows of all buckets a site. spec: seed, occurrences, noise
+    (equal_occurrences | halves), min_types, resamples, confidence. The interval is a percentile bootstrap over
+    types, distances held fixed.
     """
     static = np.empty((0, 1)) if embedding is None else np.asarray(embedding, np.float64)
     types = used_types(counts, excluded) if embedding is not None else np.empty(0, np.intp)
     missing = "the model has no input embedding" if embedding is None else ""
-    rows = _correlations(STATIC_SITE, "static", static[types], counts[types], missing, spec)
+    rows = _correlations(STATIC_SITE, "static", [static[types]], counts[types], missing, spec)
     for site, tokens in contextual.items():
-        types, means = contextual_means(
-            tokens, excluded=excluded, occurrences=int(spec["occurrences"]), seed=int(spec["seed"])
-        )
+        known = {"occurrences": int(spec["occurrences"]), "seed": int(spec["seed"])}
+        if spec["noise"] == "halves":
+            types, *means = halved_means(tokens, excluded=excluded, **known)
+        else:
+            types, *means = contextual_means(tokens, excluded=excluded, **known)
         rows += _correlations(site, "contextual", means, counts[types], "", spec)
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -88,6 +91,34 @@ def contextual_means(rows: Rows, *, excluded: Int, occurrences: int, seed: int) 
     return ids[enough].astype(np.intp), means
 
 
+def halved_means(rows: Rows, *, excluded: Int, occurrences: int, seed: int) -> tuple[NDArray[np.intp], Float, Float]:
+    """Type ids (N,) and their means (N, d) over either half of all their rows, dealt in turn in a seeded order.
+
+    Types with fewer than two, or ``occurrences``, rows are left out.
+    """
+    key = generator(seed, "frequency_halves").random(rows.n)
+    order = np.lexsort((key, rows.token_id))
+    ids, first, count = np.unique(rows.token_id[order], return_index=True, return_counts=True)
+    enough = (count >= max(occurrences, 2)) & ~np.isin(ids, excluded)
+    turn = np.arange(rows.n) - np.repeat(first, count)
+    half = np.repeat(2 * np.arange(len(ids)), count) + turn % 2
+    values = np.asarray(rows.values, np.float64)[order]
+    sums = np.zeros((2 * len(ids), values.shape[1]))
+    np.add.at(sums, half, values)
+    size = np.bincount(half, minlength=2 * len(ids))
+    means = sums / np.maximum(size, 1)[:, None]
+    return ids[enough].astype(np.intp), means[::2][enough], means[1::2][enough]
+
+
+def squared_length(first: Float, second: Float) -> Float:
+    """|mean|^2 (N,) from two means (N, d) of other rows, as their inner product: noise adds nothing to it.
+
+    Unbiased, and symmetric about 0 where the mean is 0. To subtract tr Sigma / n from the
+    square of one mean is as unbiased, but skewed the more the fewer the rows, and so orders types by their count.
+    """
+    return np.asarray(np.sum(first * second, axis=1))
+
+
 def centroid_distance(values: Float) -> Float:
     """Distance (N,) of each row of (N, d), N > 1, to the mean of the other rows, every type weighing the same."""
     n = len(values)
@@ -116,10 +147,10 @@ def spearman_interval(
 
 
 def _correlations(
-    site: str, kind: str, values: Float, counts: Int, missing: str, spec: Mapping[str, Any]
+    site: str, kind: str, means: list[Float], counts: Int, missing: str, spec: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """The rows of one site and kind: values (N, d) of N types with their counts (N,)."""
-    n, minimum = len(values), max(int(spec["min_types"]), 2)
+    """The rows of one site and kind: means (N, d) of N types, or of either half of their rows; counts (N,)."""
+    n, minimum = len(counts), max(int(spec["min_types"]), 2)
     if not missing and n < minimum:
         missing = f"{n} types, fewer than {minimum}"
     weight, random = counts.astype(np.float64), generator(int(spec["seed"]), "frequency", site, kind)
@@ -127,7 +158,7 @@ def _correlations(
     for of in MEASURES:
         value, lo, hi, reason = np.nan, np.nan, np.nan, missing
         if not missing:
-            measured: Float = np.linalg.norm(values, axis=1) if of == "norm" else centroid_distance(values)
+            measured = _lengths(means, of)
             value = spearman(weight, measured)
             reason = "" if np.isfinite(value) else f"counts or {of} are the same for every type"
         if not reason:
@@ -137,6 +168,15 @@ def _correlations(
         found = {"n_types": n, "spearman": value, "lo": lo, "hi": hi, "reason": reason}
         rows.append({"site": site, "kind": kind, "of": of, **found})
     return rows
+
+
+def _lengths(means: list[Float], of: str) -> Float:
+    """Norms or centroid distances (N,) of one set of means; of two halves their squares, which rank alike."""
+    if len(means) == 1:
+        return np.asarray(np.linalg.norm(means[0], axis=1)) if of == "norm" else centroid_distance(means[0])
+    # leaving the type itself out of the centroid is one factor for all types, as in centroid_distance
+    shift = [half.mean(axis=0) if of == "centroid_distance" else 0.0 for half in means]
+    return squared_length(means[0] - shift[0], means[1] - shift[1])
 
 
 def _codes(values: Float) -> NDArray[np.intp]:

@@ -9,19 +9,20 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from isotrace.geometry import contact, cosine, dimension, spectrum
+from isotrace.geometry import cosine, dimension, spectrum
 from isotrace.geometry.cloud import Cloud
 from isotrace.geometry.rows import Quantity
 from isotrace.geometry.undefined import Undefined
 
 Measure = Callable[[Cloud], float]
-Reads = Literal["rows", "loss", "displacement"]
+Reads = Literal["rows", "paired", "loss", "displacement"]
 
 
 @dataclass(frozen=True)
 class Metric:
     """A registered measure: what it reads, for which quantities, and how dear its interval is.
 
+    reads ``paired``: rows with, of gradients, the activations at the same positions.
     interval: ``yes`` at any width, ``narrow`` up to d = 512 (an eigendecomposition a group), ``no``.
     """
 
@@ -130,9 +131,26 @@ def _loss(cloud: Cloud) -> float:
     return float(cloud.values.mean())
 
 
-@metric("contact_exponent", of=("activation",), interval="no")
+@metric("contact_exponent", reads="paired", interval="no")
 def _contact_exponent(cloud: Cloud) -> float:
-    return contact.controlled_order(cloud.values, rank=cloud.rank, seed=cloud.seed)
+    if cloud.places is None:
+        return cloud.contact.order.stated()
+    return cloud.gradient_contact.ratio.stated()
+
+
+@metric("gradient_order_tangent", of=("gradient",), reads="paired", interval="no")
+def _gradient_order_tangent(cloud: Cloud) -> float:
+    return cloud.gradient_contact.tangent.stated()
+
+
+@metric("gradient_order_normal", of=("gradient",), reads="paired", interval="no")
+def _gradient_order_normal(cloud: Cloud) -> float:
+    return cloud.gradient_contact.normal.stated()
+
+
+@metric("curvature_visibility", of=("activation",), reads="paired", interval="no")
+def _curvature_visibility(cloud: Cloud) -> float:
+    return cloud.contact.visibility.stated()
 
 
 @metric("displacement_in_tangent", of=("activation",), reads="displacement")
