@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import ttest_1samp
 
 from isotrace.dynamics.mixed import slopes_over_runs
 
@@ -27,6 +28,18 @@ def test_known_slopes_are_covered():
     assert slope.lo < 0.5 < slope.hi
     assert interaction.name == "slope:bucket[T.b1]"
     assert interaction.effect == pytest.approx(1.0, abs=0.05)
+
+
+def test_where_all_runs_have_the_same_checkpoints_it_is_the_t_test_of_their_slopes():
+    frame = runs(12, spread=1.0, wander=0.3)
+    frame = frame[frame["bucket"] == "b0"]
+    slopes = [np.polynomial.Polynomial.fit(f["x"], f["value"], 1).deriv()(0) for _, f in frame.groupby("run")]
+    (found,) = slopes_over_runs(frame, confidence=0.9).coefficients
+    expected = ttest_1samp(slopes, 0)
+    assert found.effect == pytest.approx(np.mean(slopes), rel=1e-6)
+    assert found.p_value == pytest.approx(expected.pvalue, rel=1e-4)
+    interval = expected.confidence_interval(0.9)
+    assert (found.lo, found.hi) == pytest.approx((interval.low, interval.high), rel=1e-4)
 
 
 def test_runs_that_only_wander_have_no_common_slope():

@@ -71,9 +71,49 @@ def test_across_six_runs_there_are_p_values_adjusted_in_the_family():
     assert tau["p_adjusted"] >= tau["p_value"]
     late = pick(frame, unit="run", test="early_late")
     assert late["p_value"] == late["p_min"] == pytest.approx(2 / 64)
-    assert pick(frame, unit="run", test="ordered_buckets")["p_value"] < 0.01
+    ordered = pick(frame, unit="run", test="ordered_buckets")
+    assert ordered["p_value"] == ordered["p_min"] == pytest.approx(2 / 64)
     held_out = int(frame["p_value"].isna().sum())
     assert frame["note"].str.contains(f"{held_out} of the family's {len(frame)} rows have no p-value").all()
+
+
+def grouped(runs, objectives=None):
+    """Rows of unit run for the models of ``runs``, {model: group}."""
+    bend = {m: 0.01 * i for i, m in enumerate(runs)}
+    tables = {"energy": energy(lambda m, *rest: rising(m, *rest) + bend[m] * rest[0], models=list(runs))}
+    spec = SPEC | {"objectives": objectives or dict.fromkeys(runs, "clm"), "runs": {m: g for m, g in runs.items() if g}}
+    frame = table(tables, spec, ratio=FAMILY | {"tests": ["early_late"]})
+    return frame[frame["unit"] == "run"].set_index("model")
+
+
+def test_runs_of_a_group_are_tested_together_and_once():
+    frame = grouped({f"decoder-seed{i}": "decoder" for i in range(6)})
+    assert list(frame.index) == ["decoder"]
+    assert frame.loc["decoder", "n"] == 6
+    assert frame.loc["decoder", "p_value"] == frame.loc["decoder", "p_min"] == pytest.approx(2 / 64)
+    assert frame.loc["decoder", "lo"] < frame.loc["decoder", "effect"] < frame.loc["decoder", "hi"] < 0
+
+
+def test_groups_are_pooled_by_objective_as_well_and_a_model_alone_stays_with_its_objective():
+    runs = {f"a-seed{i}": "a" for i in range(6)} | {f"b-seed{i}": "b" for i in range(5)} | {"c": "", "d": ""}
+    kinds = {m: "mlm" if m == "d" else "clm" for m in runs}
+    frame = grouped(runs, kinds)
+    assert frame["n"].to_dict() == {"a": 6, "b": 5, "clm": 12, "mlm": 1, "all": 13}
+    assert np.isnan(frame.loc["mlm", "p_value"])
+    assert frame.loc["b", "p_min"] == pytest.approx(2 / 32)
+
+
+def test_a_groups_numbers_are_those_of_its_runs_alone():
+    runs = {f"a-seed{i}": "a" for i in range(6)}
+    both = grouped(runs | {f"b-seed{i}": "b" for i in range(6)})
+    assert both.loc["a", ["effect", "lo", "hi", "p_value"]].tolist() == (
+        grouped(runs).loc["a", ["effect", "lo", "hi", "p_value"]].tolist()
+    )
+
+
+def test_the_interval_of_a_mean_rank_correlation_stays_within_one():
+    tau = pick(many(6), unit="run", statistic="mean_kendall_tau")
+    assert -1 <= tau["lo"] <= tau["hi"] <= 1
 
 
 def test_ten_runs_are_enough_for_a_mixed_model():

@@ -28,10 +28,10 @@ MEASURES = (
 REDUCTIONS = ("geometric_mean", "mean", "max", "min", "bootstrap_mean")
 SELECTORS = {
     "sites": ("all", "embed", "blocks", "first_block", "last_block", "final_norm"),
-    "checkpoints": ("all", "untrained", "trained", "first", "last", "early", "late"),
+    "checkpoints": ("all", "untrained", "trained", "training", "first", "last", "early", "late"),
     "buckets": ("all", "most_frequent", "less_frequent"),
 }
-TESTS = ("trend", "early_late", "ordered_buckets", "change_point", "mixed", "correlation")
+TESTS = ("trend", "early_late", "ordered_buckets", "change_point", "mixed", "shared_run", "correlation")
 SERIES = ("model", "checkpoint", "site", "bucket", "layer", "head")
 DEFAULTED = ("rank", "method", "null_space")
 COMPARISONS = ("none", "difference", "log_ratio")

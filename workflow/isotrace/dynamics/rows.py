@@ -4,7 +4,7 @@ The layout is the public contract (our choice).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,10 @@ RANK_STATISTICS = ("kendall_tau", "bucket_order", "spearman")
 
 @dataclass(frozen=True)
 class Family:
-    """The series of one family and how its intervals are made; ``objective`` is of each model, clm or mlm."""
+    """The series of one family and how its intervals are made.
+
+    ``objective`` is of each model, clm or mlm; ``runs`` names the group of those models that are its runs.
+    """
 
     name: str
     quantity: str
@@ -31,6 +34,7 @@ class Family:
     resamples: int
     confidence: float
     objective: Mapping[str, str]
+    runs: Mapping[str, str] = field(default_factory=dict)
 
     def rng(self, *labels: str) -> np.random.Generator:
         """A generator of one test's own."""
@@ -38,7 +42,7 @@ class Family:
 
     def over_runs(self, effects: Sequence[float], rng: np.random.Generator) -> RunTest:
         """Signed-rank test of one effect a run."""
-        return across_runs(effects, rng, resamples=self.resamples, confidence=self.confidence)
+        return across_runs(effects, rng, confidence=self.confidence)
 
     def interval(self, effect: float, drawn: Float, statistic: str) -> tuple[float, float]:
         """Interval of redrawn effects (n,), recentred at the effect; those that could not be computed are left out.
@@ -51,12 +55,19 @@ class Family:
         return max(-limit, effect + float(lo - middle)), min(limit, effect + float(hi - middle))
 
     def groups(self) -> dict[str, list[str]]:
-        """Models whose runs are tested together: those of each objective, and all when there is more than one."""
+        """Models whose runs are tested together: each group of runs, each objective, all models.
+
+        A pool that holds the same models as one before it is left out: it would be the same test again.
+        """
         models = sorted({s.model for s in self.series})
-        groups: dict[str, list[str]] = {}
-        for model in models:
-            groups.setdefault(self.objective.get(model, "all"), []).append(model)
-        return groups if len(groups) == 1 else {**groups, "all": models}
+        pools: dict[str, list[str]] = {}
+        for names in (self.runs, self.objective, dict.fromkeys(models, "all")):
+            named: dict[str, list[str]] = {}
+            for model in models:
+                if model in names:
+                    named.setdefault(names[model], []).append(model)
+            pools |= {name: found for name, found in named.items() if found not in pools.values()}
+        return pools
 
 
 @dataclass(frozen=True)
@@ -122,9 +133,11 @@ def within_run(
 def across_run(family: Family, test: str, statistic: str, group: str, result: RunTest, *, method: str) -> Row:
     """A test with runs as the unit; below five runs its note says that it has no p-value."""
     few = result.n < MIN_RUNS
+    limit = 1.0 if statistic.removeprefix("mean_") in RANK_STATISTICS else np.inf
+    lo, hi = np.clip([result.lo, result.hi], -limit, limit)
     return Row(
         family=family.name, test=test, unit="run", model=group, site="all", bucket="all", quantity=family.quantity,
-        statistic=statistic, effect=result.effect, lo=result.lo, hi=result.hi, n=result.n, p_min=result.p_min,
+        statistic=statistic, effect=result.effect, lo=float(lo), hi=float(hi), n=result.n, p_min=result.p_min,
         p_value=result.p_value, method=method,
         note=f"{result.n} of the {MIN_RUNS} runs that a p-value and an interval need" if few else "",
     )  # fmt: skip

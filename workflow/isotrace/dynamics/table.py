@@ -61,6 +61,7 @@ def _family_rows(family: vocabulary.Family, tables: Tables, spec: Mapping[str, A
         resamples=spec["resamples"],
         confidence=spec["confidence"],
         objective=spec["objectives"],
+        runs=spec.get("runs", {}),
     )
     rows: list[Row] = []
     for test in family.tests if series else ():
@@ -75,9 +76,10 @@ def dynamics_table(tables: Tables, declared: Mapping[str, Any], spec: Mapping[st
     """Every test of every declared family, columns of the table ``dynamics``.
 
     ``tables`` by name, duplicate checkpoints left out; ``declared`` the parsed file of families and claims; ``spec``
-    holds seed, rank, method, null_space, resamples, confidence and objectives ({model: clm | mlm}). Rows of unit
-    ``sequence`` are effects within one run without p-values, rows of unit ``run`` are tests across runs. A family
-    whose table is missing or empty has no rows. ConfigError for a word outside the vocabulary.
+    holds seed, rank, method, null_space, resamples, confidence, objectives ({model: clm | mlm}) and, where models are
+    runs of one group, runs ({model: group}). Rows of unit ``sequence`` are effects within one run without p-values,
+    rows of unit ``run`` are tests across runs. A family whose table is missing or empty has no rows. ConfigError for a
+    word outside the vocabulary.
     """
     rows: list[Row] = []
     for family in vocabulary.families(declared):

@@ -43,7 +43,7 @@ def block_length(n: int) -> int:
 def shuffled_blocks(n: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """An order of n checkpoints in which blocks move as a whole, from a random start around the circle."""
     length = block_length(n)
-    rolled = np.roll(np.arange(n), int(rng.integers(n)))
+    rolled = (np.arange(n) - int(rng.integers(n))) % n
     blocks = [rolled[k : k + length] for k in range(0, n, length)]
     return np.concatenate([blocks[k] for k in rng.permutation(len(blocks))])
 
