@@ -1,6 +1,7 @@
+# Of a group of runs there is one tokenizer, under the name of the group.
 rule tokenizer:
     input:
-        documents=lambda w: f"<results>/corpus/{study.corpus_of(w.model)}/documents.parquet",
+        documents=lambda w: f"<results>/corpus/{study.corpus_of(study.run_of(w.model))}/documents.parquet",
     output:
         tokenizer="<results>/weights/{model}/tokenizer/tokenizer.json",
     log:
@@ -8,7 +9,7 @@ rule tokenizer:
     benchmark:
         "<benchmarks>/tokenizer/{model}.tsv"
     params:
-        spec=lambda w: P.tokenizer(w.model),
+        spec=lambda w: P.tokenizer(study.run_of(w.model)),
     script:
         "../scripts/tokenizer.py"
 

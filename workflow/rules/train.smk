@@ -2,7 +2,7 @@
 rule train:
     input:
         tokens="<results>/tokens/{model}.json",
-        tokenizer="<results>/weights/{model}/tokenizer/tokenizer.json",
+        tokenizer=lambda w: study.series[w.model].tokenizer,
     output:
         series=ensure("<results>/weights/{model}/series.json", non_empty=True),
     log:

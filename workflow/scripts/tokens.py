@@ -10,7 +10,7 @@ from isotrace.corpus.tokens import tokenize, tokens_by_corpus
 from isotrace.job import job
 
 with job(snakemake) as spec:
-    tokenizer = load_tokenizer(Path(snakemake.input.tokenizer).parent)
+    tokenizer = load_tokenizer(Path(snakemake.input.tokenizer).parent, spec["remote_code"])
     shape = snakemake.input.shape  # a path, or nothing for a model that is trained here
     shaped = with_shape(spec, Path(shape) if shape else None)
     documents = Path(snakemake.input.documents)
