@@ -20,6 +20,7 @@ from isotrace.capture.sites import choose, find_sites, width
 from isotrace.capture.stores import capture_stores, plan
 from isotrace.capture.trace import as_tensor
 from isotrace.checkpoints.load import load_model
+from isotrace.checkpoints.unread import captured_from
 from isotrace.corpus.stores import Passes, read_passes
 from isotrace.corpus.tokens import EVAL
 from isotrace.errors import ConfigError
@@ -36,7 +37,7 @@ def capture_checkpoint(
 ) -> None:
     """Seal rows, moments and attention sums of one checkpoint; tombstones where its audit found it broken."""
     audit = json.loads(audit_path.read_text(encoding="utf-8"))
-    attributes = _attributes(audit, spec)
+    attributes = captured_from(audit, spec, loss_reduction="sum", compute_dtype=spec["dtype"])
     with claim(cache, moments, heads) as (cache_attempt, moments_attempt, heads_attempt):
         if audit["status"] == "broken":
             for attempt in (cache_attempt, moments_attempt, heads_attempt):
@@ -44,8 +45,9 @@ def capture_checkpoint(
             return
         passes = read_passes(sample_path)
         repeatable(spec["threads"])
-        path, config = audit["source"]["path"], audit["config"]
-        model = place(load_model(path, spec["objective"], dtype=spec["dtype"], config=config), spec["device"])
+        described = {"config": audit["config"], "remote_code": audit["remote_code"]}
+        loaded = load_model(audit["source"]["path"], spec["objective"], dtype=spec["dtype"], **described)
+        model = place(loaded, spec["device"])
         seen = _look(model, passes, spec)
         attributes |= {
             "sample_digest": passes.digest,
@@ -106,17 +108,3 @@ def _seal_heads(
         return
     with create(heads, attributes, fingerprint(spec)) as root:
         write_heads(root, sums)
-
-
-def _attributes(audit: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "model": spec["model"],
-        "checkpoint": spec["checkpoint"],
-        "step": audit["step"],
-        "tokens_seen": audit["tokens_seen"],
-        "objective": spec["objective"],
-        "loss_reduction": "sum",
-        "compute_dtype": spec["dtype"],
-        "source_dtype": audit["dtype"],
-        "tensors_digest": audit["tensors_digest"],
-    }

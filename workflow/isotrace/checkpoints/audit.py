@@ -13,6 +13,7 @@ import numpy as np
 
 from isotrace.checkpoints.load import input_embedding_name, load_model, require_checkpoint, weight_files
 from isotrace.checkpoints.sketch import Sketch, packed
+from isotrace.checkpoints.unread import UNREAD
 from isotrace.errors import DataError
 from isotrace.filehash import file_sha256
 
@@ -26,42 +27,25 @@ def audit_checkpoint(folder: str | Path, spec: dict[str, Any]) -> dict[str, Any]
     """One checkpoint's part of the lock; a defect ends in ``status: broken`` and its reason, never in an exception.
 
     spec: ``id``, ``step``, ``tokens_seen`` (or None), ``objective`` (clm | mlm), ``config`` (the folder of the
-    config.json, None for the checkpoint's own), ``source`` ({repo | path, revision, subfolder, commit}, as
-    configured). Returns these but the objective, with status (ok | broken), reason, files {name: sha256},
-    tensor_digests {name: sha256}, tensors_digest, constant_tensors, dtype (of most stored tensors), dtypes
-    {name: tensors} of floating ones, head_differs (a head that its config ties is stored and another), saved_step
-    (of a trainer_state.json), sketch, matrix_sketch, norm, width, layers, embedding_rows, context, input_embedding;
+    config.json, None for the checkpoint's own), ``remote_code`` (the commit whose code may run, or None), ``source``
+    ({repo | path, revision, subfolder, commit}, as configured). Returns these but the objective, with status
+    (ok | broken), reason, files {name: sha256}, tensor_digests {name: sha256}, tensors_digest, constant_tensors, dtype
+    (of most stored tensors), dtypes {name: tensors} of floating ones, head_differs (a head that its config ties is
+    stored and another), saved_step (of a trainer_state.json), sketch, matrix_sketch, norm, width, layers,
+    embedding_rows, context, input_embedding;
     empty or None where the checkpoint is broken.
     """
     path, config = Path(folder), spec["config"]
-    head = {name: spec[name] for name in ("id", "step", "tokens_seen", "config", "source")}
+    head = {name: spec[name] for name in ("id", "step", "tokens_seen", "config", "remote_code", "source")}
     head |= {"files": {file.name: file_sha256(file) for file in _files(path, config)}, "saved_step": _saved_step(path)}
     try:
         require_checkpoint(path, config=config)
         dtypes = stored_dtypes(path)
-        found = _describe(load_model(path, spec["objective"], config=config))
+        found = _describe(load_model(path, spec["objective"], config=config, remote_code=spec["remote_code"]))
     except DataError as error:
-        return {**head, "status": "broken", "reason": str(error), **_NOTHING}
+        return {**head, "status": "broken", "reason": str(error), **UNREAD}
     dtype = max(sorted(dtypes), key=lambda name: dtypes[name], default="unknown")
     return {**head, "status": "ok", "reason": "", "dtype": dtype, "dtypes": dict(sorted(dtypes.items())), **found}
-
-
-_NOTHING: dict[str, Any] = {
-    "dtype": None,
-    "dtypes": {},
-    "head_differs": False,
-    "tensors_digest": None,
-    "tensor_digests": {},
-    "constant_tensors": [],
-    "sketch": [],
-    "matrix_sketch": "",
-    "norm": None,
-    "width": None,
-    "layers": None,
-    "embedding_rows": None,
-    "context": None,
-    "input_embedding": None,
-}
 
 
 def _files(folder: Path, config: str | None) -> list[Path]:

@@ -4,6 +4,7 @@ Runs while a workflow is parsed, so nothing but the standard library is imported
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from isotrace.checkpoints.labels import Label, checkpoint_ids, count
 from isotrace.errors import ConfigError
 
 _STEP = "{step}"
+Holds = Callable[[Path], bool]
 _NUMBER = r"(?P<step>\d+(?:\.\d+)?[kKMB]?)"
 
 
@@ -32,15 +34,15 @@ class LeftOut:
     reason: str
 
 
-def discover(pattern: str) -> list[Found]:
-    """The folders that a pattern with one ``{step}`` finds, by step as a number.
+def discover(pattern: str, *, holds: Holds = Path.is_dir) -> list[Found]:
+    """The folders that a pattern with one ``{step}`` finds, by step as a number; or the paths that ``holds`` accepts.
 
     A folder that is there but damaged is found: its audit says what is wrong with it, in the tables too.
     Names that are left out are listed by ``left_out``. ConfigError if the pattern has no or several ``{step}``.
     """
     labels, paths = [], []
     for path, match in _candidates(pattern):
-        if match is not None and path.is_dir():
+        if match is not None and holds(path):
             labels.append(Label(text=_step_part(path, pattern), step=count(match["step"])))
             paths.append(str(path))
     found = [
@@ -50,15 +52,15 @@ def discover(pattern: str) -> list[Found]:
     return sorted(found, key=lambda item: (item.step, item.id))
 
 
-def left_out(pattern: str) -> list[LeftOut]:
+def left_out(pattern: str, *, holds: Holds = Path.is_dir) -> list[LeftOut]:
     """Temporary folders (``tmp-checkpoint-500``), files and names without a number, each with the reason."""
     out = []
     for path, match in _candidates(pattern):
         name = _step_part(path, pattern)
         if match is None:
             out.append(LeftOut(str(path), name, "half-written or foreign: its name is not the pattern with a number"))
-        elif not path.is_dir():
-            out.append(LeftOut(str(path), name, "not a folder"))
+        elif not holds(path):
+            out.append(LeftOut(str(path), name, "a folder and not a file" if path.is_dir() else "not a folder"))
     return sorted(out, key=lambda item: item.path)
 
 

@@ -68,7 +68,8 @@ def _compared(audit: dict[str, Any], distinct: list[dict[str, Any]]) -> dict[str
         return compared
     if distinct:
         compared["neighbour_distance"] = relative_distance(audit, distinct[-1])
-        compared["neighbour_correlation"] = round(correlation(audit, distinct[-1]), 4)
+        if audit["matrix_sketch"]:  # vectors have none
+            compared["neighbour_correlation"] = round(correlation(audit, distinct[-1]), 4)
     same = [earlier["id"] for earlier in distinct if earlier["tensors_digest"] == audit["tensors_digest"]]
     if same:
         reason = f"the same tensors as {same[0]}"

@@ -1,0 +1,1 @@
+"""Vectors dumped elsewhere, as the stores that a capture would have written."""
