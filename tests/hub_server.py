@@ -102,6 +102,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         url = urlsplit(self.path)
         path, query = unquote(url.path), parse_qs(url.query)
+        # A dataset is a repo like a model's, under a name of its own in every path.
+        path = path.replace("/api/datasets/", "/api/models/", 1).removeprefix("/datasets")
         token = "authorization" in self.headers
         self.hub.requests.append((self.command, path, token, self.headers.get("Range", "")))
         fault = self.hub.fault(self.command, path)
@@ -114,7 +116,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/refs", path):
             self._refs(match[1])
         elif match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/tree/([^/]+)/?(.*)", path):
-            self._tree(match[1], match[2], match[3])
+            self._tree(match[1], match[2], match[3], every="recursive" in query)
+        elif match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/revision/([^/]+)", path):
+            self._info(match[1], match[2])
         elif match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
             self._resolve(match[1], match[2], match[3], fault)
         elif match := re.fullmatch(r"/lfs/([^/]+/[^/]+)/([^/]+)/(.+)", path):
@@ -139,12 +143,23 @@ class _Handler(BaseHTTPRequestHandler):
         ]
         self._json({"branches": branches, "converts": [], "tags": []})
 
-    def _tree(self, repo: str, revision: str, subfolder: str) -> None:
+    def _tree(self, repo: str, revision: str, subfolder: str, *, every: bool) -> None:
         folder = self.hub.folder(repo, revision)
         if folder is None or not (folder / subfolder).is_dir():
             self._send(404, b"{}", {"X-Error-Code": "EntryNotFound"})
             return
-        self._json([_listed(path, folder) for path in sorted((folder / subfolder).iterdir())])
+        found = (folder / subfolder).rglob("*") if every else (folder / subfolder).iterdir()
+        self._json([_listed(path, folder) for path in sorted(found)])
+
+    def _info(self, repo: str, revision: str) -> None:
+        folder = self.hub.folder(repo, revision)
+        if folder is None:
+            self._send(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
+            return
+        files = [{"rfilename": path.relative_to(folder).as_posix()} for path in sorted(folder.rglob("*"))]
+        commit = revision if revision not in self.hub.repos[repo] else self.hub.commit(repo, revision)
+        known = {"id": repo, "_id": repo, "private": False, "disabled": False, "tags": []}
+        self._json(known | {"sha": commit, "siblings": files})
 
     def _resolve(self, repo: str, revision: str, name: str, fault: Fault | None) -> None:
         folder = self.hub.folder(repo, revision)

@@ -3,11 +3,16 @@
 import hashlib
 import importlib.util
 import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hub_server import Hub, serving
 from isotrace.corpus.sources import documents, write_corpus
 from isotrace.errors import DataError
 
@@ -73,6 +78,58 @@ def test_what_is_not_there_is_said_in_one_line(folder: str, changes: dict[str, A
     with pytest.raises(DataError, match=says) as raised:
         list(documents(spec(folder, **changes)))
     assert "\n" not in str(raised.value)
+
+
+STREAM = """
+import json, sys
+from isotrace.corpus.sources import documents
+from isotrace.errors import DataError
+try:
+    print(json.dumps([document.text for document in documents(json.loads(sys.argv[1]))]))
+except DataError as error:
+    sys.exit(str(error))
+"""
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    """``org/text`` in two revisions: five documents, then five others under the same names."""
+    revisions = {}
+    for name in ("first", "main"):
+        revisions[name] = tmp_path / name
+        (revisions[name] / "data").mkdir(parents=True)
+        (revisions[name] / "README.md").write_text("---\nlicense: cc0-1.0\n---\n")
+        rows = [json.dumps({"text": f"document {i} of {name}"}) for i in range(5)]
+        (revisions[name] / "data" / "train.jsonl").write_text("\n".join(rows))
+    with serving(Hub({"org/text": revisions})) as found:
+        yield found
+
+
+def stream(hub: Hub, home: Path, **changes: Any) -> subprocess.CompletedProcess[str]:
+    """In a process of its own: the library asks for the hub's address once, when it is imported."""
+    wanted = json.dumps(spec("org/text", revision=hub.commit("org/text", "first")) | changes)
+    environment = os.environ | {"HF_ENDPOINT": hub.url, "HOME": str(home), "HF_TOKEN_PATH": str(home / "none")}
+    return subprocess.run([sys.executable, "-c", STREAM, wanted], env=environment, capture_output=True, text=True)
+
+
+@needs_datasets
+def test_a_repository_is_streamed_at_its_commit_whatever_came_later(hub: Hub, tmp_path: Path) -> None:
+    result = stream(hub, tmp_path / "home", max_documents=3)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == [f"document {i} of first" for i in range(3)]
+    commit = hub.commit("org/text", "first")
+    assert hub.asked("GET", "train.jsonl") > 0
+    assert {path.split("/")[4] for _, path, *_ in hub.requests if "/resolve/" in path} == {commit}
+    assert not (tmp_path / "home" / ".cache" / "huggingface" / "datasets").exists()
+
+
+@needs_datasets
+@pytest.mark.parametrize("changes", [{"revision": "0" * 40}, {"name": "org/none"}], ids=["no such commit", "no repo"])
+def test_what_the_hub_does_not_have_is_one_line(hub: Hub, tmp_path: Path, changes: dict[str, Any]) -> None:
+    result = stream(hub, tmp_path / "home", **changes)
+    assert result.returncode == 1
+    said = result.stderr.splitlines()[-1]
+    assert said.startswith(f"corpora.web: {changes.get('name', 'org/text')} cannot be read (")
 
 
 def test_a_repository_without_a_commit_says_how_to_find_it() -> None:

@@ -1,6 +1,7 @@
 """A series on a hub from its labels to sealed rows: resolved once, fetched by local jobs, all else offline."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ import yaml
 from running import Study
 
 from hub_server import Hub, serving
+from own_code import give_code, name_code
 
 Refused = Callable[[CompletedProcess[str]], str]
 IDS = ("step0", "step3", "step10")
@@ -75,6 +77,28 @@ def test_from_labels_to_rows_with_weights_that_come_and_go(remote: Study, smoke:
 
     again = remote.changed({"capture.batch_size": 8})
     assert again.planned(*ROWS, LOCK)["prefetch_and_clean"] == 3
+
+
+@pytest.mark.slow
+def test_a_model_with_code_of_its_own_gives_the_rows_of_its_family(remote: Study, smoke: Study, hub: Hub):
+    """The smoke decoder under a name that transformers does not know; its classes come from one pinned commit."""
+    own = {name: remote.folder / "own" / name for name in (*IDS, "code")}
+    for name, folder in own.items():
+        shutil.copytree(
+            smoke.at(f"weights/decoder/checkpoint-{name.replace('code', '10').replace('step', '')}"), folder
+        )
+        name_code(folder)
+        give_code(folder, trap=None if name == "code" else remote.folder / "trap")
+    hub.repos["org/own"] = own
+    pin = {"repo": "org/own", "tokenizer": None, "remote_code": hub.commit("org/own", "code")}
+    study = remote.changed({f"models.decoder.source.{name}": value for name, value in pin.items()})
+    assert isotrace(study, "resolve", "decoder").returncode == 0
+    study.done(*ROWS)
+    for name in IDS:
+        stores = [json.loads(one.at(f"cache/decoder/{name}.json").read_text()) for one in (study, smoke)]
+        rows = [{path: file for path, file in store["files"].items() if "/c/" in path} for store in stores]
+        assert rows[0] == rows[1]
+    assert not (remote.folder / "trap").exists()
 
 
 def test_a_refused_download_is_one_line_and_no_capture_starts(remote: Study, hub: Hub, refused: Refused):

@@ -7,4 +7,5 @@ from isotrace.job import job
 
 with job(snakemake, online=True) as spec:
     folder = Path(snakemake.output.folder)
-    prefetch(spec["download"], folder, spec["model"], downloads=snakemake.resources.downloads)
+    slots, code = snakemake.resources.downloads, spec.get("code_files")
+    prefetch(spec["download"], folder, spec["model"], code=code, downloads=slots)

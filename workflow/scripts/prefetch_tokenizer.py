@@ -7,4 +7,5 @@ from isotrace.job import job
 
 with job(snakemake, online=True) as spec:
     folder = Path(snakemake.output.manifest).parent
-    prefetch_beside(spec["downloads"], folder, spec["model"], downloads=snakemake.resources.downloads)
+    slots, code = snakemake.resources.downloads, spec.get("code_files")
+    prefetch_beside(spec["downloads"], folder, spec["model"], code=code, downloads=slots)

@@ -44,7 +44,7 @@ def _from_model(folder: Path, audit: dict[str, Any]) -> NDArray[np.float32]:
     """Through the loaded model, where files hold other names than the model."""
     from isotrace.checkpoints.load import load_model
 
-    model = load_model(folder, audit["objective"], config=audit["config"])
+    model = load_model(folder, audit["objective"], config=audit["config"], remote_code=audit["remote_code"])
     embedding = model.get_input_embeddings()  # type: ignore[operator]
     if embedding is None:
         raise DataError(f"{folder}: the model has no input embedding")

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isotrace.checkpoints.own_code import code_options, refused, wants_code
 from isotrace.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -28,11 +29,19 @@ ALLOWED_KEYS = (
 """Buffers that old files store and that the code computes: neither their absence nor their presence matters."""
 
 
-def load_model(folder: str | Path, objective: str, *, dtype: str = "float32", config: str | None = None) -> "nn.Module":
-    """Load weights offline, without remote code, in one compute dtype whatever the file's own.
+def load_model(
+    folder: str | Path,
+    objective: str,
+    *,
+    dtype: str = "float32",
+    config: str | None = None,
+    remote_code: str | None = None,
+) -> "nn.Module":
+    """Load weights offline, in one compute dtype whatever the file's own.
 
     folder: a checkpoint's, or a .gguf file, whose quantised weights are read as numbers.
     objective: clm | mlm. dtype: float32 | bfloat16. config: the folder of the config.json, None for its own.
+    remote_code: the commit whose Python code, fetched into the folder, may run; None runs none.
     Returns the model in eval mode, parameters frozen.
     ConfigError for an impossible request; DataError, naming the folder, for missing, unexpected or mismatched
     keys, a file that cannot be read, and non-finite weights.
@@ -41,7 +50,7 @@ def load_model(folder: str | Path, objective: str, *, dtype: str = "float32", co
         raise ConfigError(f"compute dtype {dtype!r}: allowed are {', '.join(DTYPES)}; float16 overflows")
     if objective not in AUTO_CLASSES:
         raise ConfigError(f"objective {objective!r}: allowed are {', '.join(AUTO_CLASSES)}")
-    model, info = _from_pretrained(Path(folder), objective, dtype, config)
+    model, info = _from_pretrained(Path(folder), objective, dtype, config, code_options(Path(folder), remote_code))
     _check_keys(folder, model, info)
     _check_finite(folder, model)
     model.eval()  # a model in train mode drops out, and two captures differ
@@ -55,7 +64,7 @@ def auto_class(objective: str, config: Any) -> str:
 
 
 def _from_pretrained(
-    folder: Path, objective: str, dtype: str, config_folder: str | None
+    folder: Path, objective: str, dtype: str, config_folder: str | None, code: dict[str, Any]
 ) -> tuple["nn.Module", dict[str, Any]]:
     require_checkpoint(folder, config=config_folder)
     # A folder with .bin only must not send a conversion request to the hub.
@@ -72,22 +81,22 @@ def _from_pretrained(
                 # Otherwise weights stay in their quantised blocks wherever the package `kernels` is installed.
                 given = {"quantization_config": transformers.GgufConfig(dequantize=True)}
             described = {"pretrained_model_name_or_path": config_folder} if config_folder else where
-            config = transformers.AutoConfig.from_pretrained(
-                **described, local_files_only=True, trust_remote_code=False
-            )
+            config = transformers.AutoConfig.from_pretrained(**described, local_files_only=True, **code)
             name = auto_class(objective, config)
             given |= {"config": config} if config_folder else {}
             model, info = getattr(transformers, name).from_pretrained(
                 **where,
                 **given,
+                **code,
                 dtype=getattr(torch, dtype),
                 local_files_only=True,
-                trust_remote_code=False,
                 weights_only=True,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # refused below, where every key can be named
             )
     except Exception as error:  # transformers, safetensors, torch and json raise many kinds for a damaged folder
+        if wants_code(error):
+            raise refused(folder) from error
         raise DataError(f"{folder}: cannot be loaded as {name}: {_first_line(error)}") from error
     return model, info
 

@@ -23,32 +23,50 @@ SPARE = 2**28
 """Bytes that stay free on the disk."""
 
 
-def prefetch(download: dict[str, Any], folder: Path, model: str, *, downloads: int = 4, pause: float = 1.0) -> None:
+def prefetch(
+    download: dict[str, Any],
+    folder: Path,
+    model: str,
+    *,
+    code: dict[str, Any] | None = None,
+    downloads: int = 4,
+    pause: float = 1.0,
+) -> None:
     """Put the files of one checkpoint into ``folder``, with ``prefetch.json`` that says what they are.
 
     download: repo, revision, commit, subfolder, files {name: {bytes, sha256 or None}}, as the series file lists them;
-    downloads: files at a time, over all jobs of this results folder; pause: first wait before another try, in seconds.
+    code: the same of Python files, at a commit of their own; downloads: files at a time, over all jobs of this results
+    folder; pause: first wait before another try, in seconds.
     `DataError` of one line for a commit that is not known yet, a file that is not what was listed, too small a disk.
     """
-    partial = folder.with_name(PARTIAL) / folder.name
-    files = fetch(download, partial, model, folder.parents[1] / PARTIAL, downloads=downloads, pause=pause)
+    partial, slots = folder.with_name(PARTIAL) / folder.name, folder.parents[1] / PARTIAL
+    files = fetch(download, partial, model, slots, downloads=downloads, pause=pause)
+    if code is not None:
+        files |= fetch(code, partial / "code", model, slots, downloads=downloads, pause=pause)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name, path in files.items():
         path.replace(folder / name)
-    write_json(folder / MANIFEST, manifest(download, folder))
+    write_json(folder / MANIFEST, manifest(download, folder, code))
     shutil.rmtree(partial, ignore_errors=True)
 
 
-def prefetch_beside(downloads_of: list[dict[str, Any]], folder: Path, model: str, *, downloads: int = 4) -> None:
-    """Put small files of several places into one folder: the tokenizer of a series and its config.json."""
+def prefetch_beside(
+    downloads_of: list[dict[str, Any]],
+    folder: Path,
+    model: str,
+    *,
+    code: dict[str, Any] | None = None,
+    downloads: int = 4,
+) -> None:
+    """Put small files of several places into one folder: the tokenizer of a series, its config.json and its code."""
     partial = folder.with_name(PARTIAL) / folder.name
-    for i, download in enumerate(downloads_of):
+    for i, download in enumerate([*downloads_of, *([code] if code else [])]):
         files = fetch(download, partial / str(i), model, folder.parents[1] / PARTIAL, downloads=downloads)
         folder.mkdir(parents=True, exist_ok=True)
         for name, path in files.items():
             path.replace(folder / name)
-    write_json(folder / MANIFEST, manifest(downloads_of[0], folder))
+    write_json(folder / MANIFEST, manifest(downloads_of[0], folder, code))
     shutil.rmtree(partial, ignore_errors=True)
 
 
@@ -77,11 +95,15 @@ def fetch(
         return dict(zip(files, pool.map(one, files), strict=True))
 
 
-def manifest(download: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """What ``prefetch.json`` says: the origin, and size and digest of every file that is there."""
+def manifest(download: dict[str, Any], folder: Path, code: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What ``prefetch.json`` says: the origin, size and digest of every file that is there, which of them are code."""
     names = sorted(file.name for file in folder.iterdir() if file.is_file() and file.name != MANIFEST)
     files = {name: {"bytes": (folder / name).stat().st_size, "sha256": file_sha256(folder / name)} for name in names}
-    return {key: download[key] for key in ("repo", "revision", "subfolder", "commit")} | {"files": files}
+    origin = {key: download[key] for key in ("repo", "revision", "subfolder", "commit")} | {"files": files}
+    if code is None:
+        return origin
+    listed = {name: file["sha256"] for name, file in code["files"].items()}
+    return origin | {"code": {"commit": code["commit"], "files": listed}}
 
 
 def _require_space(files: dict[str, Any], folder: Path) -> None:

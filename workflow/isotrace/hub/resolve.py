@@ -16,6 +16,7 @@ from typing import Any
 from isotrace.checkpoints.labels import Label, read_label
 from isotrace.errors import DataError
 from isotrace.hub.client import Client
+from isotrace.hub.own_code import pinned_code
 from isotrace.settings.inputs import Model
 from isotrace.settings.sources import Hub
 
@@ -71,6 +72,8 @@ def resolve(name: str, model: Model, source: Hub, client: Client, *, downloads: 
         "tokenizer": _tokenizer(name, source, places[-1], client),
         "config": _config(client, checkpoints),
     }
+    if code := pinned_code(name, source, client):
+        content["code"] = code
     return content, _summary(source, places, ignored, checkpoints)
 
 

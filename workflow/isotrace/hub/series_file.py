@@ -37,8 +37,8 @@ class Entry(Block):
     files: dict[str, File] = Field(default_factory=dict)
 
 
-class TokenizerEntry(Block):
-    """Where the tokenizer of a series is."""
+class Beside(Block):
+    """Where the tokenizer of a series is, or its code."""
 
     repo: str
     revision: str
@@ -55,7 +55,8 @@ class SeriesFile(Block):
     total_steps: int
     tokens_per_step: int | None = None
     checkpoints: list[Entry]
-    tokenizer: TokenizerEntry
+    tokenizer: Beside
+    code: Beside | None = None
     config: dict[str, Any] = Field(default_factory=dict)
 
     def identified(self) -> list[tuple[str, Entry]]:
@@ -86,6 +87,10 @@ def read_series(name: str, source: Hub) -> tuple[Path, SeriesFile]:
     if series.repo != source.repo:
         raise ConfigError(f"models.{name}.source.repo: {source.repo!r}, but {path} is of {series.repo!r}; {again}")
     foreign = [e.label for e in series.checkpoints if read_label(e.label, source.revisions.labels) is None]
+    pinned = source.remote_code
+    if pinned is not None and (series.code is None or series.code.commit != pinned):
+        listed = f"lists that of {series.code.commit}" if series.code else "lists no code"
+        raise ConfigError(f"models.{name}.source.remote_code: {pinned!r}, but {path} {listed}; {again}")
     if foreign or not series.checkpoints:
         wrong = f"lists {foreign[0]!r}, which is none of them" if foreign else "lists none"
         labels = source.revisions.labels
