@@ -136,12 +136,36 @@ def _passes(
     }
 
 
+def passes_in_memory(tokens: Tokens, bucket_of: NDArray[np.int16], drawn: Mapping[str, Any]) -> Passes:
+    """A sample that is drawn as ``write_sample`` draws it and kept nowhere; ``drawn`` as ``sample.sample`` reads it."""
+    chosen = vars(sample(tokens, bucket_of, dict(drawn)))
+    arrays = _passes(tokens, bucket_of, Sample(**chosen), drawn, all_eval=False)
+    return Passes(
+        **{name: arrays[name] for name in ("inputs", "targets", "originals", "position_bucket")},
+        sequence=arrays["pass_sequence"],
+        split=arrays["pass_split"],
+        rows=chosen,
+        at=_pass_of(chosen, arrays["pass_sequence"], arrays["pass_draw"]),
+        bucket_of=bucket_of,
+        counts=tokens.counts,
+        special_ids=tokens.special_ids,
+        exclude_first=bool(drawn["exclude_first"]),
+        digest="",
+    )
+
+
+def _pass_of(
+    rows: Mapping[str, NDArray[Any]], sequence: NDArray[np.integer], draw: NDArray[np.integer]
+) -> NDArray[np.int64]:
+    """The pass (n,) in which each sampled row lies; passes are sorted by (sequence, draw)."""
+    key = sequence.astype(np.int64) * 2**16 + draw
+    return np.asarray(np.searchsorted(key, rows["sequence"].astype(np.int64) * 2**16 + rows["draw"]))
+
+
 def read_passes(manifest: Path) -> Passes:
     """A sealed sample, as arrays."""
     root: Any = open_store(manifest)
     rows = {name: root[name][...] for name in ROWS}
-    key = root["pass_sequence"][...].astype(np.int64) * 2**16 + root["pass_draw"][...]
-    at = np.searchsorted(key, rows["sequence"].astype(np.int64) * 2**16 + rows["draw"])
     return Passes(
         inputs=root["inputs"][...],
         targets=root["targets"][...],
@@ -150,7 +174,7 @@ def read_passes(manifest: Path) -> Passes:
         sequence=root["pass_sequence"][...],
         split=root["pass_split"][...],
         rows=rows,
-        at=at,
+        at=_pass_of(rows, root["pass_sequence"][...], root["pass_draw"][...]),
         bucket_of=root["bucket_of"][...],
         counts=root["counts"][...],
         special_ids=tuple(root.attrs["special_ids"]),

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from isotrace.checkpoints.own_code import code_options, refused, wants_code
 from isotrace.errors import ConfigError, DataError
 
 SPECIALS: dict[str, dict[str, str]] = {
@@ -55,13 +56,19 @@ def train_tokenizer(texts: Iterable[str], folder: str | Path, spec: dict[str, An
     return {"vocab_size": len(tokenizer), "digest": tokenizer_digest(tokenizer)}
 
 
-def load_tokenizer(folder: str | Path) -> Any:
-    """The tokenizer of a folder, read offline and without remote code; DataError if there is none."""
+def load_tokenizer(folder: str | Path, remote_code: str | None = None) -> Any:
+    """The tokenizer of a folder, read offline; DataError if there is none.
+
+    remote_code: the commit whose Python code, fetched into the folder, may run; None runs none.
+    """
+    code = code_options(Path(folder), remote_code)
     from transformers import AutoTokenizer
 
     try:
-        return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+        return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, **code)
     except (OSError, ValueError, KeyError) as error:
+        if wants_code(error):
+            raise refused(Path(folder)) from error
         line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise DataError(f"{folder}: no tokenizer can be read here ({line}); name a folder that has one") from error
 

@@ -64,7 +64,7 @@ def tokenize(texts: Iterable[str], tokenizer: Any, spec: dict[str, Any]) -> Toke
     return Tokens(
         ids=ids,
         document=document,
-        counts=_counts(ids, special_ids, spec["embedding_rows"]),
+        counts=counted(ids, special_ids, spec["embedding_rows"]),
         split=_split(n_sequences, spec["seed"], spec["eval_fraction"]),
         special_ids=special_ids,
         tokenizer_digest=tokenizer_digest(tokenizer),
@@ -114,7 +114,8 @@ def _encoded(texts: Iterable[str], tokenizer: Any) -> Iterator[list[int]]:
         yield from tokenizer(batch, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
 
 
-def _counts(ids: NDArray[np.int32], special_ids: tuple[int, ...], rows: int) -> NDArray[np.int64]:
+def counted(ids: NDArray[np.int32], special_ids: tuple[int, ...], rows: int) -> NDArray[np.int64]:
+    """How often each id of an embedding of so many rows occurs, (V,); special ids 0. DataError for an id beyond."""
     if int(ids.max()) >= rows:
         raise DataError(
             f"token id {int(ids.max())} has no embedding row (there are {rows}); the tokenizer is another's"
@@ -124,10 +125,15 @@ def _counts(ids: NDArray[np.int32], special_ids: tuple[int, ...], rows: int) -> 
     return counts
 
 
-def _split(n_sequences: int, seed: int, eval_fraction: float) -> NDArray[np.int8]:
+def split_of(sequences: Iterable[int], seed: int, eval_fraction: float) -> NDArray[np.int8]:
+    """FIT or EVAL of each sequence, by its number alone."""
     # A hash of each index, not a permutation: a longer corpus leaves the split of its first sequences alone.
-    draws = np.array([derived_seed(seed, "split", i) / 2**63 for i in range(n_sequences)])
-    split = np.where(draws < eval_fraction, EVAL, FIT).astype(np.int8)
+    draws = np.array([derived_seed(seed, "split", i) / 2**63 for i in sequences])
+    return np.where(draws < eval_fraction, EVAL, FIT).astype(np.int8)
+
+
+def _split(n_sequences: int, seed: int, eval_fraction: float) -> NDArray[np.int8]:
+    split = split_of(range(n_sequences), seed, eval_fraction)
     if len(np.unique(split)) < 2:
         raise DataError(f"{n_sequences} sequences leave fit or eval empty; add documents or change eval_fraction")
     return split
