@@ -147,9 +147,81 @@ def attention(models=MODELS, steps=STEPS, layers=4, heads=4) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+RIVALS = {"variance_weighted": 0.6, "mean_removed": 0.9, "outliers_dropped": 0.95, "loss_balanced": 1.1, "moving": 0.5}
+
+
+def controls(models=MODELS, buckets=BUCKETS, steps=STEPS) -> pd.DataFrame:
+    """The ratios of ``energy``, and each rival at a known multiple of it."""
+    plain = energy(models, buckets, steps)
+    plain = plain[plain["basis"] == "fixed"]
+    rows = plain[[*keys("m", 0, "embed", "b0"), "quantity", "basis", "method", "rank", "n_tokens", "ratio"]]
+    rivals = {f"ratio_{name}": rows["ratio"] * factor for name, factor in RIVALS.items()}
+    rest = {"n_effective": 900.0, "optimism": 0.02, "optimism_lo": 0.01, "optimism_hi": 0.03, "leaked": 0, "reason": ""}
+    return rows.assign(**rivals, **rest).reset_index(drop=True)
+
+
+def rank_curve(models=MODELS, buckets=BUCKETS, steps=STEPS) -> pd.DataFrame:
+    """Energy k / width to a power that falls with depth and training."""
+    rows = []
+    for model in models:
+        for step in steps:
+            for site in SITES:
+                for bucket in buckets:
+                    power = 1 / (1 + np.log10(1 + step) * (2 + LAYER[site]) / 6)
+                    for k in range(1, RANK + 1):
+                        value = (k / WIDTH) ** power
+                        rows.append(keys(model, step, site, bucket) | {
+                            "quantity": "gradient", "basis": "fixed", "method": "pca", "n_tokens": 1024,
+                            "statistic": "energy", "rank": k, "value": value, "lo": 0.9 * value, "hi": 1.1 * value,
+                            "isotropic": k / WIDTH, "reason": "",
+                        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def subspaces(models=MODELS, steps=STEPS) -> pd.DataFrame:
+    """Overlaps that rise to the end of early training and then fall, faster in deep layers."""
+    rows = []
+    for model in models:
+        for i, step in enumerate(steps):
+            for site in SITES:
+                for comparison in ("moving_to_fixed", "neighbours")[: 1 + (i > 0)]:
+                    overlap = 0.9 - (0.08 + 0.02 * LAYER[site]) * abs(np.log10(1 + step) - 2)
+                    row = keys(model, step, site, "all")
+                    del row["bucket"]
+                    rows.append(row | {
+                        "comparison": comparison, "method": "pca", "other": "fixed", "rank": RANK, "overlap": overlap,
+                        "angle_min": 2.0, "angle_max": 60.0, "haar_mean": RANK / WIDTH, "haar_sd": 0.01,
+                        "z": (overlap - RANK / WIDTH) / 0.01, "p_value": 0.001, "n_nulls": DRAWS, "reason": "",
+                    })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def components(models=MODELS, buckets=BUCKETS, shown=10) -> pd.DataFrame:
+    """Tokens of every length and script, a dollar sign and a control character among them."""
+    words = [" the", "\\n", "ing", " American", "$x$", "\u732b", "", " unimaginably"]
+    rows = []
+    for model in models:
+        for site in SITES:
+            for component in range(1, 7):
+                for sign in "+-":
+                    for order in range(1, shown + 1):
+                        token = 100 * component + order
+                        rows.append({
+                            "model": model, "checkpoint": "step128", "step": 128, "site": site, "layer": LAYER[site],
+                            "method": "pca", "component": component, "explained_variance": 9.0 / component,
+                            "sign": sign, "order": order, "token_id": token + 50 * (sign == "-"),
+                            "token": words[token % len(words)], "bucket": buckets[token % len(buckets)],
+                            "score": (2.5 - 0.1 * order) * (1 if sign == "+" else -1), "n_occurrences": 9,
+                            "reason": "",
+                        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
 def all_tables(models=MODELS, buckets=BUCKETS, steps=STEPS) -> dict[str, pd.DataFrame]:
     return {
         "energy": energy(models, buckets, steps), "isotropy": isotropy(models, buckets, steps),
         "geometry": geometry(models, buckets, steps), "frequency": frequency(models, steps),
-        "attention": attention(models, steps),
+        "attention": attention(models, steps), "controls": controls(models, buckets, steps),
+        "rank_curve": rank_curve(models, buckets, steps), "subspaces": subspaces(models, steps),
+        "components": components(models, buckets),
     }  # fmt: skip

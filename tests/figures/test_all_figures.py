@@ -9,7 +9,8 @@ from isotrace.figures import registry, style
 
 NAMES = (
     "energy_over_training", "isotropy_ablation", "early_late", "cosine_over_training", "frequency_geometry",
-    "attention_over_training",
+    "attention_over_training", "cosine_by_depth", "rank_curve", "alternatives",
+    "subspace_overlap", "component_tokens",
 )  # fmt: skip
 REALS = ("energy", "null_m", "null_sd", "ratio")
 VALUES = {
@@ -18,6 +19,10 @@ VALUES = {
     "geometry": ["value", "lo", "hi"],
     "frequency": ["spearman", "lo", "hi"],
     "attention": ["drift_q", "drift_k", "entropy"],
+    "controls": [c for c in synthetic.controls(("m",), ("b0",), (0,)) if c.startswith(("ratio", "optimism", "n_eff"))],
+    "rank_curve": ["value", "lo", "hi", "isotropic"],
+    "subspaces": ["overlap", "angle_min", "angle_max", "haar_mean", "haar_sd", "z", "p_value"],
+    "components": ["score"],
 }
 
 

@@ -4,6 +4,7 @@ Phases by training progress as in Bernas et al. 2026 (early: the first 30 %); th
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,43 @@ def stage_table(
     return gather(stage, parts)
 
 
+def series_table(
+    stage: str,
+    paths: Iterable[str | Path],
+    locks: Iterable[Mapping[str, Any]],
+    *,
+    study: str,
+    seeds: Mapping[str, int | None],
+    early: float,
+    late: float,
+) -> pd.DataFrame:
+    """One table of a stage that has a file a model, whose rows name their checkpoint, or none ("").
+
+    In ``subspaces``, which follows training, every broken checkpoint is one row with the reason that the audit gave.
+    """
+    by_model = {lock["model"]: lock for lock in locks}
+    parts = []
+    for path in map(Path, paths):
+        model = path.stem
+        lock, seed, rows = by_model[model], seeds.get(model), [read(path)]
+        joined = partial(join_keys, study=study, model=model, seed=seed, lock=lock, early=early, late=late)
+        if stage == "subspaces":
+            broken = [c for c in lock["checkpoints"] if c["status"] == "broken"]
+            rows += [tombstone(stage, c["reason"], "model", checkpoint=c["id"]) for c in broken]
+        for checkpoint, part in pd.concat(rows, ignore_index=True).groupby("checkpoint"):
+            if checkpoint:
+                parts.append(joined(part, checkpoint=str(checkpoint)))
+            else:
+                run: dict[str, Any] = {"study": study, "model": model, "seed": pd.NA if seed is None else seed}
+                nowhere: dict[str, Any] = {"step": pd.NA, "tokens_seen": np.nan, "progress": np.nan, "phase": ""}
+                parts.append(part.assign(**run, **nowhere))
+    return gather(stage, parts)
+
+
+WHOLE_SERIES = {"subspaces": series_table, "components": series_table}
+"""How stages are gathered that have one file a model; ``stage_table`` gathers all others."""
+
+
 def lock_status(lock: Mapping[str, Any]) -> dict[str, str]:
     """Status (ok, broken, duplicate) of every checkpoint of a series, by id."""
     return {c["id"]: c["status"] for c in lock["checkpoints"]}
@@ -130,6 +168,15 @@ def without_duplicates(frame: pd.DataFrame, locks: Iterable[Mapping[str, Any]]) 
         return frame
     pairs = zip(frame["model"], frame["checkpoint"], strict=True)
     return frame[[status.get(pair) != "duplicate" for pair in pairs]].reset_index(drop=True)
+
+
+def with_status(frame: pd.DataFrame, locks: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """The frame with ``status`` (ok, duplicate, broken) of each row's checkpoint, if its rows name one."""
+    if "checkpoint" not in frame:
+        return frame
+    known = {(lock["model"], name): s for lock in locks for name, s in lock_status(lock).items()}
+    pairs = zip(frame["model"], frame["checkpoint"], strict=True)
+    return frame.assign(status=[known.get(pair, "ok") for pair in pairs])
 
 
 def audit_table(findings: Iterable[Mapping[str, Any]]) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from isotrace import tables
-from isotrace.gather import without_duplicates
+from isotrace.gather import with_status, without_duplicates
 from isotrace.schema import columns
 from isotrace.yamlfile import read_mapping
 
@@ -23,6 +23,11 @@ def write_stage(path: str | Path, frame: pd.DataFrame | None, stage: str, sites:
     elif "site" in frame:
         frame = tables.with_layers(frame, sites)
     tables.write(path, frame, stage, scope="checkpoint")
+
+
+def write_model(path: str | Path, frame: pd.DataFrame, stage: str, sites: Sequence[str]) -> None:
+    """One model's file, whose rows name their checkpoint; ``sites`` as in ``write_stage``."""
+    tables.write(path, tables.with_layers(frame, sites), stage, scope="model")
 
 
 def write_table(output: Any, frame: pd.DataFrame, stage: str) -> None:
@@ -41,6 +46,12 @@ def read_tables(paths: Iterable[str], locks: Iterable[dict[str, Any]] = ()) -> d
     known = list(locks)
     frames = {Path(path).stem: tables.read(path) for path in paths}
     return {name: without_duplicates(f, known) if "step" in f and name != "audit" else f for name, f in frames.items()}
+
+
+def read_marked(paths: Iterable[str], locks: Iterable[dict[str, Any]]) -> dict[str, pd.DataFrame]:
+    """Tables by name with every checkpoint's ``status``, for what shows copies and broken ones beside the others."""
+    known = list(locks)
+    return {Path(path).stem: with_status(tables.read(path), known) for path in paths}
 
 
 def read_text(paths: Iterable[str]) -> pd.DataFrame:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from isotrace.figures import frames, steps, style
+from isotrace.figures import frames, marks, steps, style
 from isotrace.figures.registry import Options, Tables, figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-KEYS = ["model", "metric", "layer", "checkpoint", "step"]
+KEYS = ["model", "metric", "layer", "checkpoint", "step", "status"]
 LABELS = {
     "drift_q": "query drift\n|mean q| / mean |q|",
     "drift_k": "key drift\n|mean k| / mean |k|",
@@ -31,7 +31,7 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
     is the mean over heads; ``lo`` and ``hi`` are the lowest and highest head, a spread and not an error. Rows that
     are not split by bucket are used where there are any, else the mean over buckets.
     """
-    table = frames.table(tables, "attention").assign(sharpness=lambda t: 1 - t["entropy"])
+    table = frames.every_checkpoint(tables, "attention").assign(sharpness=lambda t: 1 - t["entropy"])
     parts = [_heads(table.dropna(subset=["layer"]), metric) for metric in LABELS]
     rows = pd.concat(parts, ignore_index=True)
     shown = []
@@ -49,7 +49,7 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
 
 def _heads(table: pd.DataFrame, metric: str) -> pd.DataFrame:
     """``metric`` of each head as column ``value``, over all tokens."""
-    keys = ["model", "seed", "checkpoint", "step", "layer", "head"]
+    keys = ["model", "seed", "checkpoint", "step", "status", "layer", "head"]
     whole = table[(table["query_bucket"] == "all") & (table["key_bucket"] == "all")]
     rows = whole if whole[metric].notna().any() or table[metric].isna().all() else table
     means = rows.groupby(keys, as_index=False, dropna=False).agg(value=(metric, "mean"), reason=("reason", "first"))
@@ -75,7 +75,8 @@ def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
             style.letter(ax, index, model)
             axis.apply(ax, label="training step" if index >= len(models) * len(LABELS) - columns else None)
         if not models:
-            style.absent(axes[0][0], "no rows")
+            reasons = frames.table(tables, "attention")["reason"]
+            style.absent(axes[0][0], "; ".join(sorted(set(reasons))) or "no rows")
         _legend(fig, drawn, models)
     return fig, drawn
 
@@ -106,5 +107,5 @@ def _legend(fig: Figure, drawn: pd.DataFrame, models: list[str]) -> None:
         ])  # fmt: skip
     kinds = " / ".join(sorted({str(k) for k in drawn["interval"] if k})) or "range over heads"
     shade = Patch(color=style.COOL, alpha=0.25, lw=0, label=f"{kinds} (line: mean over heads)")
-    groups.append([shade, *style.gone_handles(drawn["value"])])
+    groups.append([shade, *marks.handles(drawn, "value")])
     style.legend(fig, groups)

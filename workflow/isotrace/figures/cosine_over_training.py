@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from isotrace.figures import frames, steps, style
+from isotrace.figures import frames, marks, steps, style
 from isotrace.figures.registry import Options, Tables, figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-KEYS = ["model", "metric", "site", "layer", "checkpoint", "step"]
+KEYS = ["model", "metric", "site", "layer", "checkpoint", "step", "status"]
 LABELS = {
     "mean_cosine": "mean cosine\n(1 = all one direction)",
     "mean_cosine_centred": "mean cosine,\ncentred",
@@ -33,7 +33,7 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
     """
     metrics = list(options.get("metrics", ["mean_cosine", "norm_drift"]))
     quantity = options.get("quantity", "activation")
-    table = frames.table(tables, "geometry")
+    table = frames.every_checkpoint(tables, "geometry")
     rows = frames.pick(table, quantity=quantity, metric=metrics)
     shown = []
     for _, model in rows.groupby("model"):
@@ -129,5 +129,5 @@ def _legend(fig: Figure, drawn: pd.DataFrame, models: list[str], options: Option
         ])  # fmt: skip
     label = f"{style.interval_name(drawn, options)}; mean over token buckets"
     shade = [Patch(color=style.COOL, alpha=0.25, lw=0, label=label)] if drawn["lo"].notna().any() else []
-    groups.append([*shade, *style.gone_handles(drawn["value"])])
+    groups.append([*shade, *marks.handles(drawn, "value")])
     style.legend(fig, groups)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from isotrace.figures import frames, steps, style
+from isotrace.figures import frames, marks, steps, style
 from isotrace.figures.registry import Options, Tables, figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-KEYS = ["model", "site", "layer", "basis", "bucket", "checkpoint", "step"]
+KEYS = ["model", "site", "layer", "basis", "bucket", "checkpoint", "step", "status"]
 DASHES = {"fixed": "-", "moving": (0, (3, 1.5))}
 
 
@@ -25,9 +25,10 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
 
     Options: ``rank`` (8), ``method`` ("pca"), ``quantity`` ("gradient"), ``null_space`` ("complement"), ``sites``
     (first and last block). Columns: the keys, ``ratio``, its interval ``lo``, ``hi`` and what that is, the null's
-    band ``null_lo``, ``null_hi`` (1 +- 2 exact standard deviations) and a ``reason`` where there is no ratio.
+    band ``null_lo``, ``null_hi`` (1 +- 2 exact standard deviations) and a ``reason`` where there is no ratio;
+    ``status`` says which checkpoints are copies of another or broken.
     """
-    energy = frames.table(tables, "energy")
+    energy = frames.every_checkpoint(tables, "energy")
     rows = frames.pick(
         energy,
         quantity=options.get("quantity", "gradient"),
@@ -82,7 +83,7 @@ def _place(sites: list[str], j: int, *, wide: bool) -> str:
 
 
 def _panel(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any], axis: steps.StepAxis) -> None:
-    band = rows.groupby("step", as_index=False).agg(lo=("null_lo", "min"), hi=("null_hi", "max"))
+    band = marks.own(rows).groupby("step", as_index=False).agg(lo=("null_lo", "min"), hi=("null_hi", "max"))
     for part in steps.parts(axis, band):
         ax.fill_between(part.x, np.maximum(part.rows["lo"], 1e-3), part.rows["hi"], color=style.BAND, lw=0, zorder=0)
     ax.axhline(1, color=style.MUTED, lw=0.6, zorder=1)
@@ -124,6 +125,6 @@ def _legend(fig: Figure, colours: Mapping[str, str], drawn: pd.DataFrame, option
     shades = [
         Patch(color=style.COOL, alpha=0.25, lw=0, label=style.interval_name(drawn, options)),
         Patch(color=style.BAND, lw=0, label="random normal subspaces, ±2 sd (exact)"),
-        *style.gone_handles(drawn["ratio"]),
+        *marks.handles(drawn, "ratio"),
     ]
     style.legend(fig, [style.bucket_handles(list(colours), colours), bases, shades])

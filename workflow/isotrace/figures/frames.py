@@ -11,15 +11,41 @@ import numpy as np
 import pandas as pd
 
 from isotrace.errors import ConfigError, DataError
+from isotrace.figures.marks import own, with_status
 
 BASES = ("fixed", "moving")
 
 
 def table(tables: Mapping[str, pd.DataFrame], name: str) -> pd.DataFrame:
-    """The table called ``name``. Raises DataError when a figure that needs it was not given it."""
+    """The table called ``name`` without checkpoints that are copies of another or broken.
+
+    Raises DataError when a figure that needs it was not given it.
+    """
+    return own(every_checkpoint(tables, name))
+
+
+def every_checkpoint(tables: Mapping[str, pd.DataFrame], name: str) -> pd.DataFrame:
+    """The table called ``name`` with a column ``status`` (ok, duplicate, broken); DataError as for ``table``."""
     if name not in tables:
         raise DataError(f"table {name!r} is needed here but was not given")
-    return tables[name]
+    return with_status(tables[name])
+
+
+def one_a_group(tables: Mapping[str, pd.DataFrame], groups: Mapping[str, str]) -> dict[str, pd.DataFrame]:
+    """The tables with runs of a group (``groups``: {model: group}) as one model of several seeds.
+
+    A figure then has one panel a group, whose lines are means over runs and whose shading is their range: a line a
+    run, bucket and basis would leave nothing to see. A table without seeds (of single tokens) keeps each group's
+    first run, for tokens of several models are no average.
+    """
+    first = {groups[run]: run for run in reversed(list(groups))}
+    others = set(groups) - set(first.values())
+    found = dict(tables)
+    for name, frame in tables.items():
+        if "model" in frame:
+            kept = frame if "seed" in frame else frame[~frame["model"].isin(others)]
+            found[name] = kept.assign(model=kept["model"].replace(dict(groups)))
+    return found
 
 
 def pick(frame: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
@@ -84,7 +110,7 @@ def spread(names: Sequence[str], most: int) -> list[str]:
     return [names[i] for i in np.unique(np.linspace(0, len(names) - 1, most).round().astype(int))]
 
 
-RUN = ("study", "model", "seed", "checkpoint", "step", "tokens_seen", "progress", "phase")
+RUN = ("study", "model", "seed", "checkpoint", "step", "tokens_seen", "progress", "phase", "status")
 
 
 def with_tombstones(rows: pd.DataFrame, table: pd.DataFrame, *, line: Sequence[str]) -> pd.DataFrame:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from isotrace.figures import frames, steps, style
+from isotrace.figures import frames, marks, steps, style
 from isotrace.figures.registry import Options, Tables, figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-KEYS = ["model", "of", "kind", "site", "layer", "checkpoint", "step"]
+KEYS = ["model", "of", "kind", "site", "layer", "checkpoint", "step", "status"]
 OF = {"norm": "norm", "centroid_distance": "distance"}
 SCATTER = {"norm": "embedding's norm", "centroid_distance": "embedding's distance\nto the centroid"}
 
@@ -28,7 +28,7 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
     optional and adds the scatter of each model's latest step. Options: ``sites`` of the contextual kind (first and
     last block, final norm). Correlations carry ``spearman``, ``lo``, ``hi``, ``reason``.
     """
-    table = frames.table(tables, "frequency")
+    table = frames.every_checkpoint(tables, "frequency")
     rows = frames.pick(table, of=list(OF))
     shown = []
     for _, model in rows.groupby("model"):
@@ -45,10 +45,10 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
 
 def _points(tables: Tables) -> pd.DataFrame:
     """One late checkpoint a model; of several seeds the first, for a cloud of two seeds is no average."""
-    points = tables.get("frequency_points", pd.DataFrame())
+    points = marks.own(marks.with_status(tables.get("frequency_points", pd.DataFrame())))
     if points.empty:
         return points
-    columns = ["model", "step", "token_id", "count", "norm", "centroid_distance"]
+    columns = ["model", "step", "status", "token_id", "count", "norm", "centroid_distance"]
     if "seed" in points:
         points = points[points["seed"] == points.groupby("model")["seed"].transform("min")]
     return points.loc[points["step"] == points.groupby("model")["step"].transform("max"), columns]
@@ -142,5 +142,5 @@ def _legend(fig: Figure, lines: pd.DataFrame, options: Options, *, scatter: bool
         notes.append(Line2D([], [], color=style.ACCENT, lw=1.4, label="median of tokens (shade: number of tokens)"))
     interval = style.interval_name(lines, options).replace("sequences", "token types")
     notes.append(Patch(color=style.COOL, alpha=0.25, lw=0, label=interval))
-    notes += style.gone_handles(lines["spearman"])
+    notes += marks.handles(lines, "spearman")
     style.legend(fig, [handles, notes])

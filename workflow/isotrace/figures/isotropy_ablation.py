@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from isotrace.figures import frames, steps, style
+from isotrace.figures import frames, marks, steps, style
 from isotrace.figures.registry import Options, Tables, figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-KEYS = ["model", "site", "layer", "bucket", "checkpoint", "step"]
+KEYS = ["model", "site", "layer", "bucket", "checkpoint", "step", "status"]
 SCORES = ("score", "score_without_tangent", "score_without_normal_mean")
 
 
@@ -28,7 +28,7 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
     Columns: the keys, the score of the whole with its interval ``lo``, ``hi``, the score without T, the score
     without a random normal subspace (mean, lowest, highest draw), ``above_every_draw``, ``reason``.
     """
-    table = frames.table(tables, "isotropy")
+    table = frames.every_checkpoint(tables, "isotropy")
     rows = frames.pick(
         table,
         quantity=options.get("quantity", "gradient"),
@@ -43,12 +43,16 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
         rows = frames.pick(rows, c0=options.get("c0", "scaled_identity"))
     rows = frames.pick(rows, rank=frames.rank_of(rows, options))
     last = [frames.pick(m, site=options.get("site", _last(m))) for _, m in rows.groupby("model")]
-    rows = pd.concat(last) if last else rows
     most = 4 if options.get("venue", "page") == "page" else 2
-    shown = options.get("buckets") or frames.spread(frames.in_order(rows["bucket"]), most)
-    rows = frames.pick(rows, bucket=list(shown))
+    shown = [frames.pick(m, bucket=list(options.get("buckets") or _spread(m, most))) for m in last]
+    rows = pd.concat(shown) if shown else rows
     rows = frames.with_tombstones(rows, table, line=["site", "layer", "bucket"])
     return _over_seeds(rows).sort_values(["model", "bucket", "step", "checkpoint"], ignore_index=True)
+
+
+def _spread(rows: pd.DataFrame, most: int) -> list[str]:
+    """Buckets of one model, whose buckets may be its own."""
+    return frames.spread(frames.in_order(rows["bucket"]), most)
 
 
 def _last(rows: pd.DataFrame) -> str:
@@ -72,23 +76,26 @@ def _over_seeds(rows: pd.DataFrame) -> pd.DataFrame:
 def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
     """A row of panels per model, a panel per bucket; the drawn table is that of ``data``."""
     drawn = data(tables, options)
-    models, buckets = frames.in_order(drawn["model"]), frames.in_order(drawn["bucket"])
+    buckets = {str(model): frames.in_order(rows["bucket"]) for model, rows in drawn.groupby("model")}
+    models = frames.in_order(drawn["model"])
     top = np.nanmax(drawn[[*SCORES, "hi", "score_without_normal_hi"]].to_numpy(float), initial=0.0)
     low = np.nanmin(drawn[[*SCORES, "lo"]].to_numpy(float), initial=0.0)
     with style.style():
-        size = max(len(models), 1), max(len(buckets), 1)
-        fig, axes = style.grid(*size, inches=style.width(options), row_height=1.45)
+        columns = max(map(len, buckets.values()), default=1)
+        fig, axes = style.grid(max(len(models), 1), columns, inches=style.width(options), row_height=1.45)
         axis = steps.StepAxis.of(drawn["step"])
-        for i, model in enumerate(models):
-            for j, bucket in enumerate(buckets):
-                ax = axes[i][j]
-                _panel(ax, frames.pick(drawn, model=model, bucket=bucket), axis)
-                ax.set_ylim(low - 0.03 * (top - low), top + 0.06 * (top - low) if top > low else 1)
-                style.letter(ax, i * len(buckets) + j, _title(model, bucket, buckets))
-                axis.apply(ax, label="training step" if i == len(models) - 1 else None)
-                ax.tick_params(labelleft=j == 0)
-            name = options.get("estimator", "corrected")
-            axes[i][0].set_ylabel(f"gradient IsoScore\n({name})")
+        places = [(i, j, model, b) for i, model in enumerate(models) for j, b in enumerate(buckets[model])]
+        for ax in axes.flat:
+            ax.set_axis_off()
+        for k, (i, j, model, bucket) in enumerate(places):
+            ax = axes[i][j]
+            ax.set_axis_on()
+            _panel(ax, frames.pick(drawn, model=model, bucket=bucket), axis)
+            ax.set_ylim(low - 0.03 * (top - low), top + 0.06 * (top - low) if top > low else 1)
+            style.letter(ax, k, _title(model, bucket, buckets[model]))
+            axis.apply(ax, label="training step" if i == len(models) - 1 else None)
+            ax.tick_params(labelleft=j == 0)
+            ax.set_ylabel(f"gradient IsoScore\n({options.get('estimator', 'corrected')})" if j == 0 else "")
         if not models:
             style.absent(axes[0][0], "no rows")
         _legend(fig, drawn, options)
@@ -106,7 +113,7 @@ def _panel(ax: Axes, rows: pd.DataFrame, axis: steps.StepAxis) -> None:
     if rows[list(SCORES)].isna().all(axis=None):
         style.absent(ax, "; ".join(sorted(set(rows["reason"]))) or "no rows")
         return
-    for part in steps.parts(axis, rows):
+    for part in steps.parts(axis, marks.own(rows)):
         low, high = part.rows["score_without_normal_lo"], part.rows["score_without_normal_hi"]
         ax.fill_between(part.x, low, high, color=style.BAND, lw=0, zorder=0)
     normal = rows.rename(columns={"score_without_normal_mean": "value"})
@@ -115,7 +122,7 @@ def _panel(ax: Axes, rows: pd.DataFrame, axis: steps.StepAxis) -> None:
     steps.line(ax, axis, whole, color=style.COOL, marker="s", ls=(0, (4, 1.5)))
     without = rows.rename(columns={"score_without_tangent": "value"})
     steps.line(ax, axis, without, shade=False, color=style.ACCENT, marker="o", hollow=True)
-    sure = without[without["above_every_draw"]]
+    sure = marks.own(without[without["above_every_draw"]])
     ax.plot(axis.x(sure["step"]), sure["value"], color=style.ACCENT, marker="o", ls="none", mew=0.7)
 
 
@@ -136,4 +143,4 @@ def _legend(fig: Figure, drawn: pd.DataFrame, options: Options) -> None:
         Line2D([], [], color=style.COOL, ls=(0, (4, 1.5)), marker="s", label="whole"),
         Patch(color=style.COOL, alpha=0.25, lw=0, label=style.interval_name(drawn, options)),
     ]
-    style.legend(fig, [handles, normal, [*whole, *style.gone_handles(drawn["score"])]])
+    style.legend(fig, [handles, normal, [*whole, *marks.handles(drawn, "score")]])

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from isotrace.figures import marks
 from isotrace.figures.style import INK, short
 
 if TYPE_CHECKING:
@@ -111,10 +112,11 @@ def line(
 ) -> None:
     """Draw ``value`` over ``step`` with the interval ``lo``..``hi``; step 0 stands apart, gaps stay gaps.
 
-    A row without a value leaves a small cross at the panel's foot instead of vanishing.
+    A row without a value leaves a small cross at the panel's foot instead of vanishing; copies of another checkpoint
+    and broken ones (column ``status``) are hollow marks that no line joins.
     """
     look = {"mfc": "white" if hollow else look.get("color"), "mew": 0.7, **look}
-    for part in parts(axis, rows):
+    for part in parts(axis, marks.own(rows)):
         point = bool((part.rows["step"] == 0).all())
         x, y = (part.x.mean(keepdims=True), part.rows[:1]) if point else (part.x, part.rows)
         ax.plot(x, y["value"], **(look | {"ls": "none"} if point else look))
@@ -124,7 +126,9 @@ def line(
             ax.vlines(x, y["lo"], y["hi"], color=look.get("color"), lw=0.8)
         else:
             ax.fill_between(x, y["lo"], y["hi"], color=look.get("color"), alpha=0.16, lw=0)
+    marks.draw(ax, axis.x, rows, look.get("color"))
     gone = rows[rows["value"].isna()]
+    gone = gone[gone["status"] != "broken"] if "status" in gone else gone
     if gone.empty:  # an empty unclipped line has an endless extent and collapses the layout
         return
     ax.plot(

@@ -157,12 +157,10 @@ def bucket_handles(buckets: Sequence[str], colours: Mapping[str, str], *, ls: st
     """Legend entries of the buckets; the first and last say what they hold."""
     from matplotlib.lines import Line2D
 
-    ends = {0: " (most frequent tokens)", len(buckets) - 1: " (rarest)"} if len(buckets) > 1 else {}
-    alone = {"all": "all tokens"} if len(buckets) == 1 else {}
-    return [
-        Line2D([], [], color=colours[b], marker=marker(k), ls=ls, label=f"{alone.get(b, b)}{ends.get(k, '')}")
-        for k, b in enumerate(buckets)
-    ]
+    parts = [b for b in buckets if b != "all"]
+    ends = {parts[0]: " (most frequent tokens)", parts[-1]: " (rarest)"} if len(parts) > 1 else {}
+    names = {"all": "all tokens"} | {b: f"{b}{ends.get(b, '')}" for b in parts}
+    return [Line2D([], [], color=colours[b], marker=marker(k), ls=ls, label=names[b]) for k, b in enumerate(buckets)]
 
 
 def gone_handles(values: pd.Series) -> list[Any]:
@@ -191,7 +189,9 @@ def _plain(text: str) -> str:
 
 def absent(ax: Axes, text: str) -> None:
     """Say in the panel why nothing is drawn."""
-    ax.text(0.5, 0.5, f"n/a\n{_plain(text)}", transform=ax.transAxes, ha="center", va="center", color=MUTED, wrap=True)
+    said = ax.text(0.5, 0.5, f"n/a\n{_plain(text)}", transform=ax.transAxes, ha="center", va="center", color=MUTED)
+    said.set_wrap(True)
+    said.set_in_layout(False)  # a long reason must not take the panels' width
 
 
 def decades(ax: Axes, *, which: str = "y") -> None:
