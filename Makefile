@@ -29,7 +29,7 @@ format: .venv/ready  ## rewrite sources in the house style
 docs: .venv/ready  ## regenerate the schema, the default config and the table of keys
 	$(BIN)/python -m isotrace.configdocs
 
-bench: .venv/ready  ## measure what isotrace costs beside its baselines, one JSON line each (some 20 minutes)
+bench: .venv/ready  ## measure what isotrace costs beside its baselines, one JSON line each (some 30 minutes)
 	@for name in $$($(BIN)/isotrace bench | cut -d: -f1); do $(BIN)/isotrace bench $$name || exit 1; done
 
 clean:  ## remove results and logs, keep the environment

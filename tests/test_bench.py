@@ -16,11 +16,13 @@ from isotrace.cli import main
 
 MODEL = ["layers=1", "width=16", "vocabulary=64", "length=16", "buckets=2", "batch_size=4"]
 TINY = {
+    "callback": [*MODEL[:4], "batch_size=2", "rows=64"],
     "capture": [*MODEL, "tokens=128"],
     "capture-sampled": [*MODEL, "tokens=128"],
     "capture-weights": [*MODEL, "tokens=128"],
     "memory": [*MODEL, "tokens=640", "rows=64"],
     "store": ["sites=2", "tokens=100", "width=8", "batch=30"],
+    "analysis": ["sites=1", "rows=400", "width=16", "rank=2", "draws=20", "draws_corrected=5"],
     "isotropy": ["rows=64", "width=16", "rank=2", "draws=20", "published_draws=3"],
 }
 KEYS = {"bench", "ratio", "wanted", "compared", "sizes", "threads", "pairs"}
@@ -58,6 +60,10 @@ def test_without_a_name_the_benches_are_listed_with_their_sizes(capsys):
         (["isotropy", "--size", "rank=-1"], "bench --size: 'rank=-1' is not NAME=N with N a whole number"),
         (["isotropy", "--size", "rank=0"], "bench isotropy: rank is 0, the least is 1"),
         (["isotropy", "--size", "rank=9", "width=16"], "bench isotropy --size: rank may be half of width at most"),
+        (
+            ["analysis", "--size", "rows=399"],
+            "bench analysis --size: rank may be half of width at most, rows at least 400",
+        ),
         (["capture", "--size", "width=12"], "bench --size width=12: not a multiple of 8"),
         (["capture", "--size", "length=1"], "bench --size: a sequence needs length=2 or more"),
         (["isotropy", "--pairs", "0"], "bench isotropy: pairs is 0, the least is 1"),

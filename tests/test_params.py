@@ -27,11 +27,14 @@ CALLS = {
     "capture": ("decoder", "step3"),
     "bases": ("decoder", "pca"),
     "moving": ("decoder", "pca"),
+    "subspaces": ("decoder",),
     "energy": ("decoder",),
+    "controls": ("decoder",),
     "isotropy": ("decoder",),
     "geometry": ("decoder",),
-    "frequency": (),
+    "frequency": ("decoder",),
     "attention": (),
+    "toy": (),
     "tables": ("energy",),
     "dynamics": ("dynamics",),
     "claims": ("claims",),
@@ -40,7 +43,7 @@ CALLS = {
     "calibration": (),
     "plan": (),
 }
-ANALYSES = ("energy", "isotropy", "geometry")
+ANALYSES = ("energy", "controls", "isotropy", "geometry")
 
 
 def params_of(raw):
@@ -102,7 +105,12 @@ def test_params_are_the_same_in_every_process():
 
 
 def test_a_key_reaches_the_rules_that_read_it_and_no_other():
-    assert changed({"energy.resamples": 210}) == {"energy", "report"}
+    assert changed({"energy.resamples": 210}) == {"energy", "controls", "report"}
+    draws = {"complement": 99, "ambient": 99, "variance_weighted": 39}
+    assert changed({"energy.draws": draws | {"ambient": 9}}) == {"energy", "report"}
+    assert changed({"energy.draws": draws | {"variance_weighted": 9}}) == {"energy", "controls", "report"}
+    assert changed({"controls.outlier_dimensions": 2}) == {"controls", "report"}
+    assert changed({"subspaces.draws": 98}) == {"subspaces", "report"}
     assert changed({"isotropy.draws": 98}) == {"isotropy", "report"}
     assert changed({"frequency.occurrences": 9}) == {"frequency", "report"}
     assert changed({"figures.venue": "column"}) == {"figure", "report"}
@@ -125,7 +133,9 @@ def test_a_key_reaches_the_rules_that_read_it_and_no_other():
 def test_every_script_is_digested_in_some_rules_params():
     codes = {found["code"] for found in params_of(smoke()).values()}
     # A download is known by its commit and hashes: an edit of the code must not fetch a series again.
-    assert len(codes) == len({script.stem for script in SCRIPTS.glob("*.py")} - {"prefetch", "prefetch_tokenizer"})
+    downloads = {"prefetch", "prefetch_tokenizer"}
+    dumped = {"audit_vectors", "vectors", "frequency_vectors"}  # the smoke study has none: tests/vectors
+    assert len(codes) == len({script.stem for script in SCRIPTS.glob("*.py")} - downloads - dumped)
 
 
 @given(st.dictionaries(st.text(max_size=4), st.integers() | st.lists(st.integers(), max_size=3), max_size=6))

@@ -29,7 +29,7 @@ MISTAKES = [
     ({"models": {}}, ["models: ", "at least 1"]),
     ({"models": None}, ["models: ", "None", "dictionary"]),
     ({"models.de coder": {}}, ["models.de coder", "[A-Za-z0-9.-]"]),
-    ({"models.decoder.objective": "lm"}, ["models.decoder.objective: ", "'lm'", "'clm' or 'mlm'"]),
+    ({"models.decoder.objective": "lm"}, ["models.decoder.objective: ", "'lm'", "'clm', 'mlm' or 'none'"]),
     ({"models.decoder.source.kind": "ftp"}, ["models.decoder.source: ", "'ftp'", "'train', 'local'"]),
     ({"models.decoder.source.steps": [0, 0]}, ["models.decoder.source", "steps", "[0, 0]", "without repeats"]),
     ({"models.decoder.source.steps": [5]}, ["models.decoder.source.steps: ", "[5]", "at least 2"]),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from isotrace import tables
 from isotrace.errors import DataError
-from isotrace.gather import audit_table, gather, join_keys, lock_status, stage_table, without_duplicates
+from isotrace.gather import audit_table, gather, join_keys, lock_status, stage_table, with_status, without_duplicates
 from isotrace.results import write_stage
 from isotrace.schema import SCHEMAS, columns
 
@@ -159,6 +159,8 @@ def test_duplicates_stay_in_the_table_and_can_be_left_out():
     table = gather("geometry", [joined(geometry(), c) for c in ("step0", "step30")])
     assert lock_status(LOCK)["step30"] == "duplicate"
     assert list(without_duplicates(table, [LOCK])["checkpoint"]) == ["step0"]
+    assert list(with_status(table, [LOCK])["status"]) == ["ok", "duplicate"]
+    assert "status" not in with_status(table.drop(columns="checkpoint"), [LOCK])
 
 
 def test_audit_table_is_sorted_by_step():

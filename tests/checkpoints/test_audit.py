@@ -17,7 +17,7 @@ Change = Callable[[Path, Callable[[dict[str, Any]], dict[str, Any]]], None]
 
 def audit(folder: Path, objective: str = "clm", config: str | None = None) -> dict[str, Any]:
     spec = {"id": "step0", "step": 0, "tokens_seen": 0, "objective": objective, "source": {"path": "runs/checkpoint-0"}}
-    return audit_checkpoint(folder, {**spec, "config": config})
+    return audit_checkpoint(folder, {**spec, "config": config, "remote_code": None})
 
 
 def test_sizes_and_files(make_checkpoint: Callable[..., Path]) -> None:

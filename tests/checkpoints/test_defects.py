@@ -50,7 +50,7 @@ class Run:
 
 def audited(folder: Path, step: int) -> dict[str, Any]:
     spec = {"id": f"step{step}", "step": step, "tokens_seen": None, "objective": "clm", "config": None}
-    return audit_checkpoint(folder, {**spec, "source": {"path": str(folder), "commit": None}})
+    return audit_checkpoint(folder, {**spec, "remote_code": None, "source": {"path": str(folder), "commit": None}})
 
 
 def drifted(state: State, step: int) -> State:
@@ -87,7 +87,8 @@ def test_a_trained_series_says_nothing(
     audits = []
     for step in training()["steps"]:
         known = {"id": f"step{step}", "step": step, "tokens_seen": 0, "objective": objective, "config": None}
-        audits.append(audit_checkpoint(tmp_path / f"checkpoint-{step}", {**known, "source": {"commit": None}}))
+        known |= {"remote_code": None, "source": {"commit": None}}
+        audits.append(audit_checkpoint(tmp_path / f"checkpoint-{step}", known))
     assert findings(lock("m", "train", 9, audits)) == []
 
 

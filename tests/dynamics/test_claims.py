@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import yaml
 from made_up import SPEC, attention, energy
+from scipy.stats import ttest_1samp
 
 from isotrace.dynamics.claims import claims_table
 
@@ -127,6 +128,40 @@ def test_five_runs_are_tested_as_runs():
     assert pooled["estimate"] == pytest.approx(20 * np.exp(0.25))
 
 
+def of_runs(runs, spread=0.1):
+    """The table of one claim for the models of ``runs``, {model: group}: ratios 20 exp(spread * seed)."""
+    spec = SPEC | {"objectives": dict.fromkeys(runs, "clm"), "runs": {m: g for m, g in runs.items() if g}}
+    frame = energy(lambda m, *_: np.log(20) + spread * int(m[-1]), models=list(runs))
+    return claims_table({"energy": frame}, only("decoder_peak_fixed"), spec).set_index("model")
+
+
+def test_a_group_of_runs_has_one_verdict_by_its_name():
+    table = of_runs({f"decoder-seed{i}": "decoder" for i in range(6)})
+    assert len(table) == 7
+    row = table.loc["decoder"]
+    known = ttest_1samp(0.1 * np.arange(6), 0).confidence_interval(0.95)
+    assert row["estimate"] == pytest.approx(20 * np.exp(0.25))
+    assert [row["lo"], row["hi"]] == pytest.approx([20 * np.exp(known.low), 20 * np.exp(known.high)])
+    assert (row["verdict"], row["p_adjusted"]) == ("supported", pytest.approx(1 / 64))
+    assert table.drop("decoder")["p_adjusted"].isna().all()
+
+
+def test_runs_that_disagree_leave_their_group_undecided():
+    table = of_runs({f"decoder-seed{i}": "decoder" for i in range(6)}, spread=-0.4)
+    assert set(table.drop("decoder")["verdict"]) == {"supported", "contradicted"}
+    assert table.loc["decoder", "verdict"] == "undecided"
+
+
+def test_two_groups_have_a_verdict_each_and_one_together():
+    runs = {f"{g}-seed{i}": g for g in "ab" for i in range(6)}
+    assert set(of_runs(runs).index) - set(runs) == {"a", "b", "clm (12 runs)"}
+
+
+def test_too_few_runs_have_no_verdict_of_their_own():
+    runs = {f"a-seed{i}": "a" for i in range(4)}
+    assert set(of_runs(runs).index) == set(runs)
+
+
 def test_same_input_same_table():
     tables = {"energy": energy(bump(12)), "attention": attention(lambda head: 0.1 * head)}
     first, second = (claims_table(tables, DECLARED, SPEC) for _ in range(2))
@@ -150,3 +185,52 @@ def test_a_broken_checkpoint_is_not_passed_over():
     assert row["verdict"] == "undecided"
     assert "could overturn" in row["note"]
     assert verdict("decoder_peak_fixed", {"energy": buried(frame, 90)})["verdict"] == "supported"
+
+
+UNTRAINED = ("decoder_peak_fixed", "decoder_early_above_late_fixed", "enrichment_everywhere_late")
+
+
+def seeds_at_zero(frame, model="random"):
+    """Three untrained models as one series: all at step 0, early in a training that never was."""
+    first = frame[frame["step"] == 0]
+    parts = [first.assign(model=model, checkpoint=f"step0-seed{i}") for i in range(3)]
+    return pd.concat(parts, ignore_index=True).assign(phase="early", progress=0.0)
+
+
+@pytest.mark.parametrize("height", [np.log(20), np.log(0.5)])
+def test_untrained_models_answer_no_statement_about_training(height):
+    frame = energy(lambda *_: height)
+    spec = SPEC | {"objectives": {"decoder": "clm", "random": "clm"}}
+    both = pd.concat([frame, seeds_at_zero(frame)], ignore_index=True)
+    for tables in ({"energy": both}, {"energy": seeds_at_zero(frame)}):
+        rows = claims_table(tables, DECLARED, spec).query("model == 'random'")
+        assert set(UNTRAINED) <= set(rows["claim"])
+        assert set(rows["verdict"]) == {"undecided"}
+        assert rows["estimate"].isna().all()
+        assert rows["note"].str.contains(r"\[not applicable: no \w+ checkpoint: every one is untrained\]").all()
+
+
+def test_a_trained_model_is_judged_as_if_no_untrained_one_stood_beside_it():
+    frame = energy(lambda *_: np.log(20))
+    spec = SPEC | {"objectives": {"decoder": "clm", "random": "clm", "encoder": "mlm"}}
+    other = energy(lambda *_: np.log(5), models=("encoder",))
+    high = seeds_at_zero(energy(lambda *_: np.log(1000)))
+    alone = claims_table({"energy": pd.concat([frame, other], ignore_index=True)}, DECLARED, spec)
+    beside = claims_table({"energy": pd.concat([frame, other, high], ignore_index=True)}, DECLARED, spec)
+    kept = beside[beside["model"] != "random"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(kept, alone)
+
+
+def test_a_series_that_stops_early_has_nothing_late_and_says_so():
+    frame = energy(lambda *_: 1.0)
+    row = verdict("enrichment_everywhere_late", {"energy": frame[frame["phase"] != "late"]})
+    assert (row["model"], row["verdict"]) == ("decoder", "undecided")
+    assert row["note"].endswith("[not applicable: no late checkpoint in this series]")
+
+
+def test_one_bucket_has_no_rival():
+    frame = energy(lambda *_: 1.0)
+    whole = frame[frame["bucket"] == "b0"].assign(bucket="all")
+    row = verdict("frequent_bucket_strongest_fixed", {"energy": whole})
+    assert row["verdict"] == "undecided"
+    assert row["note"].endswith("[not applicable: no most frequent bucket in this series]")

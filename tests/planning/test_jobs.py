@@ -9,11 +9,11 @@ from isotrace.planning.jobs import Jobs, jobs, makers
 from isotrace.sources.series import Found, Series
 from isotrace.study import load
 
-ONCE = ("corpus", "dynamics", "claims", "report")
-A_MODEL = ("tokenizer", "train", "tokens", "sample", "lock", "moving")
-A_CHECKPOINT = ("audit", "capture", "energy", "isotropy", "geometry", "frequency", "attention")
+ONCE = ("corpus", "toy", "dynamics", "claims", "report")
+A_MODEL = ("tokenizer", "train", "tokens", "sample", "lock", "moving", "subspaces")
+A_CHECKPOINT = ("audit", "capture", "energy", "controls", "isotropy", "geometry", "frequency", "attention")
 SMOKE = dict.fromkeys(ONCE, 1) | dict.fromkeys(A_MODEL, 2) | dict.fromkeys(A_CHECKPOINT, 6)
-SMOKE |= {"bases": 4, "table": 7, "figure": 6}
+SMOKE |= {"bases": 4, "table": 11, "figure": 12}
 
 
 def by_rule(edits=None):
@@ -30,11 +30,11 @@ def test_jobs_of_the_smoke_study():
 @pytest.mark.parametrize(
     ("edits", "changed"),
     [
-        ({"execution.batch_buckets": False}, {"energy": 12, "isotropy": 12, "geometry": 12}),
+        ({"execution.batch_buckets": False}, {"energy": 12, "controls": 12, "isotropy": 12, "geometry": 12}),
         ({"execution.batch_audits": True}, {"audit": 2}),
         ({"bases.kinds": ["fixed"]}, {"moving": 0}),
         ({"bases.methods": ["pca", "svd"]}, {"bases": 6, "moving": 4}),
-        ({"figures.names": ["early_late"]}, {"figure": 1, "table": 6}),
+        ({"figures.names": ["early_late"]}, {"figure": 1, "table": 10, "toy": 0}),
     ],
     ids=str,
 )

@@ -17,6 +17,14 @@ COLUMNS = {
         score_hi score_without_tangent null_space score_without_normal_mean score_without_normal_lo
         score_without_normal_hi delta_tangent delta_normal p_value n_nulls anisotropy_share reason""",
     "geometry": "quantity n_tokens metric value lo hi reason",
+    "controls": """quantity basis method rank n_tokens ratio ratio_variance_weighted ratio_mean_removed
+        ratio_outliers_dropped ratio_loss_balanced n_effective ratio_moving optimism optimism_lo optimism_hi leaked
+        reason""",
+    "rank_curve": "quantity basis method n_tokens statistic rank value lo hi isotropic reason",
+    "subspaces": """comparison method other rank overlap angle_min angle_max haar_mean haar_sd z p_value n_nulls
+        reason""",
+    "components": """model checkpoint step site layer method component explained_variance sign order token_id token
+        bucket score n_occurrences reason""",
     "frequency": "kind of n_types spearman lo hi reason",
     "attention": """model seed checkpoint step progress phase layer head query_bucket key_bucket mean_norm_q
         mean_norm_k drift_q drift_k mean_cosine_qk mean_dot_qk k_sign sigma1_share_q entropy max_weight logit_sd
@@ -33,9 +41,9 @@ MAY_BE_EMPTY = {"reason", "c0", "note"}
 def wanted(stage):
     """The columns of a table, in order, as the contract lists them."""
     own = COLUMNS[stage].split()
-    if stage in ("energy", "isotropy", "geometry"):
+    if stage in ("energy", "isotropy", "geometry", "controls", "rank_curve"):
         return KEY + own
-    return [k for k in KEY if k != "bucket"] + own if stage == "frequency" else own
+    return [k for k in KEY if k != "bucket"] + own if stage in ("frequency", "subspaces") else own
 
 
 @pytest.mark.parametrize("stage", COLUMNS)
@@ -55,16 +63,18 @@ def test_a_missing_number_comes_with_its_reason(smoke, stage):
     reason = "note" if stage in ("dynamics", "claims") else "reason"
     numbers = table.select_dtypes("number").drop(columns=["shrinkage", "seed", "tokens_seen"], errors="ignore")
     if stage != "audit":
+        if stage == "subspaces":  # what compares bases of no single checkpoint has no step
+            numbers.loc[table["checkpoint"] == "", ["step", "progress"]] = 0
         gaps = numbers.isna().any(axis=1)
         assert (table.loc[gaps, reason].str.len() > 0).all()
         texts = table.select_dtypes(exclude="number").drop(columns=[*MAY_BE_EMPTY & set(table)])
         assert not texts.isna().any(axis=None)
-    keys = [c for c in table if c not in numbers or c in ("step", "layer", "rank", "head")]
+    keys = [c for c in table if c not in numbers or c in ("step", "layer", "rank", "head", "component", "order")]
     assert not table.duplicated(keys).any()
 
 
 def test_progress_and_phase_follow_the_steps(smoke):
-    for name in ("energy", "isotropy", "geometry", "frequency", "attention"):
+    for name in ("energy", "controls", "rank_curve", "isotropy", "geometry", "frequency", "attention"):
         table = smoke.table(name)
         assert dict(zip(table["checkpoint"], table["phase"], strict=True)) == PHASES
         assert np.allclose(table["progress"], table["step"] / 10, rtol=0, atol=1e-15)

@@ -7,21 +7,43 @@ import shutil
 import time
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from running import ROOT, Study
 
+from isotrace.settings.analysis import FigureName
+
 BELOW_TABLES = {"dynamics", "claims", "report"}
-READS_ROWS = {"attention", "bases", "moving", "energy", "isotropy", "geometry", "frequency", "table", "figure"}
-ENERGY = {"energy", "table", "figure"} | BELOW_TABLES
+READS_ROWS = {
+    "attention",
+    "bases",
+    "moving",
+    "subspaces",
+    "controls",
+    "energy",
+    "isotropy",
+    "geometry",
+    "frequency",
+    "table",
+    "figure",
+}
+ENERGY = {"energy", "controls", "table", "figure"} | BELOW_TABLES
 ALL_BELOW_CAPTURE = {"capture"} | READS_ROWS | BELOW_TABLES
 MODULES = {"embed": "gpt_neox.embed_in", "blocks": "gpt_neox.layers", "final_norm": "gpt_neox.final_layer_norm"}
 
 # A change, what config/README.md says of its key, and every rule that is to run again.
 CHANGES = [
-    ({"bases.ranks": [3, 4]}, "energy", ENERGY),
-    ({"bases.ranks": [2, 4, 8]}, "a new largest rank", {"bases", "moving", "isotropy", "geometry"} | ENERGY),
+    ({"bases.ranks": [3, 4]}, "energy", {"subspaces"} | ENERGY),
+    (
+        {"bases.ranks": [2, 4, 8]},
+        "a new largest rank",
+        {"bases", "moving", "subspaces", "isotropy", "geometry"} | ENERGY,
+    ),
     ({"energy.resamples": 210}, "energy", ENERGY),
+    ({"subspaces.draws": 50}, "overlaps and of tokens", {"subspaces", "table", "figure", "report"}),
+    ({"controls.outlier_dimensions": 2}, "controls", {"controls", "table", "figure", "report"}),
+    ({"energy.draws": {"complement": 50, "ambient": 99, "variance_weighted": 39}}, "energy", ENERGY - {"controls"}),
     ({"isotropy.draws": 50}, "that analysis", {"isotropy", "table", "figure"} | BELOW_TABLES),
     ({"frequency.min_types": 10}, "that analysis", {"frequency", "table", "figure"} | BELOW_TABLES),
     ({"figures.venue": "column"}, "figures", {"figure", "report"}),
@@ -36,7 +58,8 @@ CHANGES = [
     (
         {"bases.pool_center": "checkpoint"},
         "bases, energy, isotropy, geometry",
-        {"bases", "moving", "energy", "isotropy", "geometry", "table", "figure"} | BELOW_TABLES,
+        {"bases", "moving", "subspaces", "controls", "energy", "isotropy", "geometry", "table", "figure"}
+        | BELOW_TABLES,
     ),
     ({"bases.late_fraction": 0.8}, "all tables", {"table", "figure"} | BELOW_TABLES),
     ({"dynamics.resamples": 600}, "dynamics and claims", BELOW_TABLES),
@@ -99,7 +122,7 @@ def test_editing_an_analysis_reruns_it_and_what_is_below(own):
     energy.write_text(energy.read_text() + "\nUNUSED = 1\n")
     planned = own.planned()
     assert set(planned) == ENERGY
-    assert planned["table"] == 1
+    assert planned["table"] == 3
 
 
 def test_another_look_of_one_figure_redraws_only_that_figure(own):
@@ -120,7 +143,7 @@ def test_without_the_cache_nothing_is_planned_and_figures_come_from_the_tables(o
     assert own.planned() == {}
     before = digests(own.at("figures"))
     shutil.rmtree(own.at("figures"))
-    assert own.planned() == {"figure": 6, "report": 1}
+    assert own.planned() == {"figure": len(get_args(FigureName)), "report": 1}
     own.done()
     assert digests(own.at("figures")) == before
     assert not own.at("cache").exists()
@@ -128,12 +151,13 @@ def test_without_the_cache_nothing_is_planned_and_figures_come_from_the_tables(o
 
 def test_buckets_in_one_job_or_a_job_each_give_the_same_bytes(own):
     each = own.changed({"execution.batch_buckets": False})
-    files = [f"{s}/encoder/step3/{b}.parquet" for s in ("energy", "isotropy", "geometry") for b in ("b0", "b1")]
+    stages = ("energy", "controls", "rank_curve", "isotropy", "geometry")
+    files = [f"{s}/encoder/step3/{b}.parquet" for s in stages for b in ("b0", "b1")]
     before = {name: own.at(name).read_bytes() for name in files}
     for name in files:
         own.at(name).unlink()
     output = each.done(*(f"results/{name}" for name in files))
-    assert counted_jobs(output) == {"energy": 2, "isotropy": 2, "geometry": 2}
+    assert counted_jobs(output) == {"energy": 2, "controls": 2, "isotropy": 2, "geometry": 2}
     assert {name: own.at(name).read_bytes() for name in files} == before
 
 

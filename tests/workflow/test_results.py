@@ -18,8 +18,25 @@ FIGURES = (
     "cosine_over_training",
     "frequency_geometry",
     "attention_over_training",
+    "rank_curve",
+    "alternatives",
+    "subspace_overlap",
+    "component_tokens",
 )
-TABLES = ("energy", "isotropy", "geometry", "frequency", "attention", "dynamics", "claims", "audit")
+TABLES = (
+    "energy",
+    "controls",
+    "rank_curve",
+    "isotropy",
+    "geometry",
+    "frequency",
+    "attention",
+    "subspaces",
+    "components",
+    "dynamics",
+    "claims",
+    "audit",
+)
 LOCK_ENTRY = [
     "id",
     "step",
@@ -45,9 +62,10 @@ def test_every_file_of_the_contract_exists(smoke):
     expected += [f"checkpoints/{m}.lock.json" for m in MODELS] + [f"checkpoints/{m}/{c}.json" for m, c in each]
     expected += [f"{k}/{m}/{c}{end}" for k in ("cache", "moments") for m, c in each for end in ("/store.zarr", ".json")]
     expected += [f"bases/{m}/{name}.nc" for m in MODELS for name in ("pca", "random", "pca-moving")]
-    stages = ("energy", "isotropy", "geometry")
+    stages = ("energy", "controls", "rank_curve", "isotropy", "geometry")
     expected += [f"{s}/{m}/{c}/{b}.parquet" for s in stages for m, c in each for b in BUCKETS]
     expected += [f"{s}/{m}/{c}.parquet" for s in ("frequency", "attention") for m, c in each]
+    expected += [f"{s}/{m}.parquet" for s in ("subspaces", "components") for m in MODELS]
     expected += [f"tables/{name}.{end}" for name in TABLES for end in ("parquet", "csv")]
     expected += [f"figures/{name}.{end}" for name in FIGURES for end in ("pdf", "png", "csv")]
     expected += [f"weights/{m}/checkpoint-{n}/model.safetensors" for m in MODELS for n in (0, 3, 10)]

@@ -1,6 +1,6 @@
 """The command ``isotrace``: run a study, say what came out, verify stores, measure what it costs.
 
-Exit codes: 0 done, 1 something of the user's to fix (one line says what), 2 wrong usage.
+Exit codes: 0 done, 1 something of the user's to fix (one line says what), 2 wrong usage, 130 interrupted.
 """
 
 import argparse
@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from isotrace.errors import ConfigError, DataError, IsotraceError
+from isotrace.powerview import add_options, print_power
 from isotrace.study import Study, read, validated
 from isotrace.yamlfile import read_mapping
 
@@ -26,6 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except IsotraceError as error:
         print(f"isotrace: error: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("isotrace: interrupted", file=sys.stderr)
+        return 130
     return code
 
 
@@ -54,6 +58,15 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--configfile", type=Path, default=Path("config/demo.yaml"), help="the study's config")
     plan.add_argument("--cores", type=int, help="cores to plan for; those of this machine unless given")
     plan.set_defaults(command=_plan)
+    watch = commands.add_parser("watch", help="analyse a running training's checkpoints as they appear")
+    watch.add_argument("--configfile", type=Path, required=True, help="the study's config, with total_steps")
+    watch.add_argument("--cores", default="all", help="how many cores jobs may use (default all)")
+    watch.add_argument("--every", type=float, default=60, help="seconds between looks (default 60)")
+    watch.add_argument("--until", type=int, help="stop once a checkpoint at this step was analysed")
+    watch.set_defaults(command=_watch)
+    power = commands.add_parser("power", help="how many runs, checkpoints and tokens an effect needs, by simulation")
+    add_options(power)
+    power.set_defaults(command=_power)
     bench = commands.add_parser("bench", help="measure one thing beside its baseline, as one line of JSON")
     bench.add_argument("name", nargs="?", help="which; without it they are listed")
     bench.add_argument(
@@ -71,6 +84,20 @@ def _run(arguments: Sequence[str]) -> int:
     for config in _configs(arguments):
         read(config)  # a mistake in the config is told before Snakemake starts
     return run(arguments)
+
+
+def _watch(options: argparse.Namespace) -> int:
+    from isotrace.run import run
+    from isotrace.watch import watch
+
+    return watch(
+        validated(read_mapping(options.configfile)),
+        lambda: read(options.configfile),
+        lambda: run(["--configfile", str(options.configfile), "--cores", options.cores]),
+        every=options.every,
+        until=options.until,
+        tell=lambda line: print(line, flush=True),
+    )
 
 
 def _configs(arguments: Sequence[str]) -> list[Path]:
@@ -92,7 +119,9 @@ def _headline(options: argparse.Namespace) -> int:
 
     study = read(options.configfile)
     results = _results(study)
-    paths = [results / "tables" / f"{name}.parquet" for name in ("energy", "isotropy", "geometry", "claims")]
+    paths = [
+        results / "tables" / f"{name}.parquet" for name in ("energy", "isotropy", "geometry", "controls", "claims")
+    ]
     locks = [results / "checkpoints" / f"{model}.lock.json" for model in study.models]
     for path in (*paths, *locks):
         if not path.is_file():
@@ -168,6 +197,11 @@ def _plan(options: argparse.Namespace) -> int:
         raise ConfigError(f"plan --cores: {options.cores} is not 1 or more")
     study = read(options.configfile)
     print(show(study, _results(study), cores=options.cores or available_cores()))
+    return 0
+
+
+def _power(options: argparse.Namespace) -> int:
+    print_power(options)
     return 0
 
 

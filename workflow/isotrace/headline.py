@@ -15,14 +15,14 @@ Tables = Mapping[str, pd.DataFrame]
 
 
 def headline(tables: Tables, *, rank: int | None = None, method: str = "pca") -> list[str]:
-    """Lines on energy, ablation and cosine of each model, then the claims' verdicts.
+    """Leaks first, then lines on energy, ablation and cosine of each model, then the claims' verdicts.
 
     ``tables`` may lack any table; what it would have said is left out. ``rank``: 8 where it was computed, else the
     smallest. Energy intervals are over sequences within one run, combined as if checkpoints and buckets erred
     together; p-values are against random subspaces, given these data. Nothing here speaks for other runs.
     """
     options: dict[str, Any] = {"method": method} | ({"rank": rank} if rank is not None else {})
-    lines: list[str] = []
+    lines = _leaks(tables["controls"]) if "controls" in tables else []
     if "energy" in tables:
         lines += _energy(tables["energy"], options)
     if "isotropy" in tables:
@@ -32,6 +32,18 @@ def headline(tables: Tables, *, rank: int | None = None, method: str = "pca") ->
     if "claims" in tables:
         lines += _claims(tables["claims"])
     return lines
+
+
+def _leaks(controls: pd.DataFrame) -> list[str]:
+    """A warning for each model of which evaluation rows are fit rows too."""
+    keys = ["model", "checkpoint", "bucket"]
+    found = controls[controls["leaked"].fillna(0) > 0].groupby(keys, as_index=False)["leaked"].max()
+    return [
+        f"warning: {model}: evaluation rows that are fit rows too, up to {rows['leaked'].max()} in a bucket (in "
+        f"{', '.join(frames.in_order(rows['bucket']))}; {rows['checkpoint'].nunique()} checkpoints): what is measured "
+        f"there is not held out; see controls.csv."
+        for model, rows in found.groupby("model")
+    ]
 
 
 def _runs(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

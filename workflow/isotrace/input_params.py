@@ -9,7 +9,7 @@ from typing import Any
 from isotrace.corpus.shape import CONTEXT
 from isotrace.digest import code_digest
 from isotrace.settings.base import Block
-from isotrace.settings.sources import Init, Stored, Training
+from isotrace.settings.sources import Given, Init, Training, Vectors
 from isotrace.sources.series import RESULTS, Found
 from isotrace.study import Study
 
@@ -37,6 +37,11 @@ def spec(settings: Study, script: str, /, **slices: Any) -> dict[str, Any]:
     return result
 
 
+def _code(downloads: dict[str, Any]) -> dict[str, Any]:
+    """The code that comes beside other files; a params dict of a model without keeps the keys it had."""
+    return {"code_files": downloads["code"]} if "code" in downloads else {}
+
+
 class InputParams:
     """One method a rule up to the lock: wildcards in, the dict out."""
 
@@ -59,7 +64,8 @@ class InputParams:
 
     def tokens(self, model: str) -> dict[str, Any]:
         s = self.study
-        return spec(s, "tokens", seed=s.seed, shape=self._shape(model), **plain(s.tokens))
+        code = getattr(s.models[model].source, "remote_code", None)
+        return spec(s, "tokens", seed=s.seed, shape=self._shape(model), remote_code=code, **plain(s.tokens))
 
     def _shape(self, model: str) -> dict[str, Any]:
         """What tokens need of a model to be trained; of a stored one it is read from its config."""
@@ -107,21 +113,41 @@ class InputParams:
 
     def prefetch(self, model: str, checkpoint: str) -> dict[str, Any]:
         """Commit and hashes say what comes out, so no code is part of it: an edit must not fetch a series again."""
-        found = self.study.series[model].downloads[checkpoint]
-        return dict(plain({"threads": 1, "model": model, "download": found}))
+        known = self.study.series[model].downloads
+        return dict(plain({"threads": 1, "model": model, "download": known[checkpoint], **_code(known)}))
 
     def prefetch_tokenizer(self, model: str) -> dict[str, Any]:
         """The tokenizer's files, then the config.json of the first checkpoint."""
         known = self.study.series[model].downloads
         config = known["config"]
         config = config | {"files": {n: file for n, file in config["files"].items() if n == "config.json"}}
-        return dict(plain({"threads": 1, "model": model, "downloads": [known["tokenizer"], config]}))
+        return dict(plain({"threads": 1, "model": model, "downloads": [known["tokenizer"], config], **_code(known)}))
 
     def audit(self, model: str, checkpoints: list[str]) -> dict[str, Any]:
         """What is known of each checkpoint, and its folder: below the model's weights, or where the config says."""
         m, known = self.study.models[model], self.study.series[model]
         found = [self._checkpoint(model, known.at(checkpoint)) for checkpoint in checkpoints]
         return spec(self.study, "audit", objective=m.objective, checkpoints=found)
+
+    def audit_vectors(self, model: str, checkpoint: str) -> dict[str, Any]:
+        """As of other checkpoints, with the arrays to be found; ``first``: the dump whose sites and width are right."""
+        s, source, known = self.study, self.study.models[model].source, self.study.series[model]
+        assert isinstance(source, Vectors)
+        found = self._checkpoint(model, known.at(checkpoint))
+        of_source = {"arrays": source.arrays, "sites": source.sites, "first": known.found[0].path}
+        objective = s.models[model].objective
+        return spec(s, "audit_vectors", objective=objective, provider="vectors", **of_source, **found)
+
+    def vectors(self, model: str, checkpoint: str) -> dict[str, Any]:
+        """What rows are taken of a dump, and where they are kept."""
+        s, m = self.study, self.study.models[model]
+        assert isinstance(m.source, Vectors)
+        sample = {"rows_per_bucket": s.sample.rows_per_bucket, "exclude_first": s.sample.exclude_first}
+        of_source = {name: getattr(m.source, name) for name in ("arrays", "sites", "tokenizer", "counts")}
+        names = {"model": model, "checkpoint": checkpoint, "objective": m.objective, "names": s.buckets_of(model)}
+        buckets: Any = s.buckets if m.source.arrays.token_id else {}
+        drawn = {"seed": s.seed, "eval_fraction": s.tokens.eval_fraction, "buckets": buckets, **sample}
+        return spec(s, "vectors", store=s.store, **names, **of_source, **drawn)
 
     def _checkpoint(self, model: str, found: Found) -> dict[str, Any]:
         """One checkpoint; ``folder`` lies below the results folder where a rule makes it (``made``)."""
@@ -136,10 +162,11 @@ class InputParams:
             "made": bool(found.made_by),
             "origin": found.origin,
             "config": found.config,
+            "remote_code": getattr(source, "remote_code", None),
         }
 
     def lock(self, model: str) -> dict[str, Any]:
         source, known = self.study.models[model].source, self.study.series[model]
-        on_broken = source.on_broken if isinstance(source, Stored) else "skip"
+        on_broken = source.on_broken if isinstance(source, Given) else "skip"
         series = {"model": model, "provider": known.provider, "total_steps": known.total_steps}
         return spec(self.study, "lock", on_broken=on_broken, drawn=known.drawn, left_out=known.left_out, **series)

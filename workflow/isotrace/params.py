@@ -23,7 +23,7 @@ class Params(InputParams):
             checkpoint=checkpoint,
             objective=m.objective,
             device=s.execution.device,
-            buckets=s.bucket_names,
+            buckets=s.buckets_of(model),
             store=s.store,
             modules=m.modules,
             **plain(s.capture),
@@ -44,20 +44,40 @@ class Params(InputParams):
             rank=max(s.bases.ranks),
             kinds=[k for k in s.bases.kinds if method in s.bases.methods or k == "fixed"],
             early=s.series[model].early(s.bases.early_fraction),
-            buckets=s.bucket_names,
+            buckets=s.buckets_of(model),
             **self._pooling,
         )
 
     def moving(self, model: str, method: str) -> dict[str, Any]:
         s = self.study
         rank = max(s.bases.ranks)
-        return spec(s, "moving", seed=s.seed, method=method, rank_max=rank, buckets=s.bucket_names, **self._pooling)
+        return spec(
+            s, "moving", seed=s.seed, method=method, rank_max=rank, buckets=s.buckets_of(model), **self._pooling
+        )
+
+    def subspaces(self, model: str) -> dict[str, Any]:
+        s = self.study
+        slices = plain(s.subspaces)
+        return spec(
+            s,
+            "subspaces",
+            seed=s.seed,
+            methods=s.bases.methods,
+            ranks=s.bases.ranks,
+            rank_max=max(s.bases.ranks),
+            buckets=s.buckets_of(model),
+            **self._pooling,
+            **slices,
+        )
 
     def analysis(self, stage: str, model: str) -> dict[str, Any]:
-        """Energy, isotropy and geometry: their own block, and which bases they compare."""
+        """Energy, controls, isotropy and geometry: their own block, and which bases they compare."""
         s = self.study
         slices = plain(getattr(s, stage))
-        if stage == "energy":
+        if stage == "controls":
+            like_energy = {name: getattr(s.energy, name) for name in ("centred", "resamples", "confidence", "min_rows")}
+            slices |= like_energy | {"draws": {"variance_weighted": s.energy.draws.variance_weighted}}
+        if stage in ("energy", "controls"):
             slices["ranks"] = s.bases.ranks
         if stage == "geometry":
             slices |= {"rank": s.dynamics.rank, "method": s.dynamics.method}
@@ -70,15 +90,15 @@ class Params(InputParams):
             kinds=kinds,
             methods=s.bases.methods,
             rank_max=max(s.bases.ranks),
-            buckets=s.bucket_names,
+            buckets=s.buckets_of(model),
             **self._pooling,
             **slices,
         )
 
-    def frequency(self) -> dict[str, Any]:
+    def frequency(self, model: str) -> dict[str, Any]:
         s = self.study
-        slices = plain(s.frequency)
-        return spec(s, "frequency", seed=s.seed, buckets=s.bucket_names, **slices)
+        script = "frequency_vectors" if model in s.dumped else "frequency"
+        return spec(s, script, seed=s.seed, buckets=s.buckets_of(model), **plain(s.frequency))
 
     def attention(self) -> dict[str, Any]:
         return spec(self.study, "attention")
@@ -97,7 +117,7 @@ class Params(InputParams):
         slices = plain(s.dynamics)
         slices.pop("claims")
         phases = {"early_fraction": early, "late_fraction": late}
-        return spec(s, script, seed=s.seed, objectives=objectives, **phases, **slices)
+        return spec(s, script, seed=s.seed, objectives=objectives, runs=s.groups, **phases, **slices)
 
     def figure(self, figure: str) -> dict[str, Any]:
         s = self.study
@@ -118,11 +138,19 @@ class Params(InputParams):
                 "convention": s.isotropy.conventions[0],
                 "outliers": s.isotropy.outliers[0],
             },
+            "subspace_overlap": {"rank": s.dynamics.rank, "method": s.dynamics.method},
+            "component_tokens": {"method": s.dynamics.method},
+            "rank_curve": {"method": s.dynamics.method, "confidence": s.energy.confidence},
+            "alternatives": {"rank": s.dynamics.rank, "method": s.dynamics.method},
             "cosine_over_training": {"confidence": s.geometry.confidence},
+            "cosine_by_depth": {"confidence": s.geometry.confidence},
             "frequency_geometry": {"confidence": s.frequency.confidence},
         }
         chosen = {"venue": s.figures.venue, **options.get(figure, {})}
-        return spec(s, "figures", figure=figure, drawn=drawn, options=chosen)
+        return spec(s, "figures", figure=figure, drawn=drawn, groups=s.groups, options=chosen)
+
+    def toy(self) -> dict[str, Any]:
+        return spec(self.study, "toy", seed=self.study.seed, **plain(self.study.toy))
 
     def calibration(self) -> dict[str, Any]:
         return spec(self.study, "calibration")

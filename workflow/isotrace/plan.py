@@ -17,7 +17,18 @@ _GB = 1e9
 _HOUR = 3600
 _ONE_AFTER_ANOTHER = ("tokenizer", "train", "initialise", "dequantise", "tokens", "sample", "lock", "bases")
 """Rules whose jobs a model's later ones wait for; of the others one job each lies on the longest way."""
-_OUTPUTS = {"frequency": 2, "table": 2, "dynamics": 2, "claims": 2, "figure": 3, "corpus": 2, "sample": 18, "tokens": 9}
+_OUTPUTS = {
+    "controls": 2,
+    "frequency": 2,
+    "subspaces": 2,
+    "table": 2,
+    "dynamics": 2,
+    "claims": 2,
+    "figure": 3,
+    "corpus": 2,
+    "sample": 18,
+    "tokens": 9,
+}
 """Files that a job writes, 1 unless named, those of a checkpoint's stores aside."""
 _WEIGHT_FILES = 4
 """Files of a checkpoint folder that a rule writes."""
@@ -138,7 +149,9 @@ def _notes(study: Study, works: Mapping[str, Work]) -> list[str]:
     """What the numbers leave out, and why."""
     found = []
     for name, work in works.items():
-        if work.shape is None:
+        if name in study.dumped:
+            found.append(f"{name}: its dumps are not opened for a plan, so their rows and moments are not counted")
+        elif work.shape is None:
             found.append(f"{name}: its config.json is not here yet, so its passes, rows and moments are not counted")
         elif not work.shape.known:
             found.append(f"{name}: {work.shape.family} is no tested family, its parameters are guessed")

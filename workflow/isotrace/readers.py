@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from isotrace.encoding import Float32, decode
 from isotrace.geometry.head_sums import HeadSums, unpack
 from isotrace.geometry.moments import Moments
-from isotrace.geometry.rows import Bucket, Quantity, Rows
+from isotrace.geometry.rows import Bucket, Quantity, Rows, has_target
 from isotrace.geometry.subspaces import pool
 from isotrace.geometry.summed import BucketMoments
 from isotrace.shard_reader import read_array
@@ -32,6 +32,11 @@ def sites_of(root: zarr.Group) -> tuple[str, ...]:
 def model_sites(manifest: Path) -> tuple[str, ...]:
     """Every site the captured model has, read or not; none for a tombstone."""
     return tuple(read_manifest(manifest)["attributes"].get("model_sites", ()))
+
+
+def missing_of(manifest: Path) -> dict[str, str]:
+    """What a store lacks from the beginning, with the reason; nothing for a captured one."""
+    return dict(read_manifest(manifest)["attributes"].get("missing", {}))
 
 
 def read_rows(group: Any, name: str, sites: int | slice = slice(None)) -> Float32:
@@ -53,6 +58,22 @@ def read_bucket(root: zarr.Group, name: str, split: str) -> Bucket:
         gradients=read_rows(group, "gradients")[:, keep],
         **at,
     )
+
+
+def fit_sequences(root: zarr.Group, buckets: Sequence[str]) -> NDArray[np.integer]:
+    """Every sequence of the fit split, in whichever bucket its rows are."""
+    groups: list[Any] = [root[bucket] for bucket in buckets]
+    return np.unique(np.concatenate([g["sequence"][...][g["split"][...] == SPLITS["fit"]] for g in groups]))
+
+
+def mean_loss(root: zarr.Group, buckets: Sequence[str]) -> float:
+    """The mean over buckets of the mean loss of their evaluation rows, in nats; NaN where no row has one."""
+    means = []
+    for bucket in buckets:
+        group: Any = root[bucket]
+        loss, masked = (group[k][...][group["split"][...] == SPLITS["eval"]] for k in ("loss", "masked"))
+        means += [float(loss[keep].mean(dtype=np.float64))] if (keep := has_target(loss, masked)).any() else []
+    return float(np.mean(means)) if means else float("nan")
 
 
 def read_moments(root: zarr.Group, bucket: str, split: str, quantity: str) -> dict[str, Moments]:

@@ -3,13 +3,13 @@
 The names are the public contract (our choice); quantities are defined where they are computed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from isotrace.errors import DataError
 
 Kind = Literal["text", "integer", "real"]
-Scope = Literal["study", "checkpoint"]
+Scope = Literal["study", "checkpoint", "model"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ _RUN = (
     Column("progress", "real", "share of total steps"),
     *_texts("phase"),
 )
+# Of a row that belongs to no single checkpoint, what a checkpoint would say is empty.
+_ANY_RUN = tuple(replace(c, nullable=True) if c.name in ("step", "progress") else c for c in _RUN)
 _PLACE = (*_keys("site"), Column("layer", "integer", "block index", nullable=True))
 _REASON = _texts("reason")
 
@@ -94,6 +96,29 @@ SCHEMAS: dict[str, tuple[Column, ...]] = {
         *_reals("value", "lo", "hi", unit="of the metric"),
         *_REASON,
     ),
+    "controls": (
+        *(*_RUN, *_PLACE),
+        *_keys("bucket", "quantity", "basis", "method"),
+        _count("rank", "directions", key=True),
+        _count("n_tokens", "tokens"),
+        *_reals("ratio", "ratio_variance_weighted", unit="multiple of the null's mean"),
+        *_reals("ratio_mean_removed", "ratio_outliers_dropped", unit="multiple of the null's mean"),
+        *_reals("ratio_loss_balanced", unit="multiple of the null's mean"),
+        *_reals("n_effective", unit="tokens"),
+        *_reals("ratio_moving", unit="multiple of the null's mean"),
+        *_reals("optimism", "optimism_lo", "optimism_hi", unit="share of trace"),
+        _count("leaked", "tokens"),
+        *_REASON,
+    ),
+    "rank_curve": (
+        *(*_RUN, *_PLACE),
+        *_keys("bucket", "quantity", "basis", "method"),
+        _count("n_tokens", "tokens"),
+        *_keys("statistic"),
+        _count("rank", "directions", key=True),
+        *_reals("value", "lo", "hi", "isotropic", unit="share of trace; directions for rank_50 and rank_90"),
+        *_REASON,
+    ),
     "frequency": (
         *(*_RUN, *_PLACE),
         *_keys("kind", "of"),
@@ -123,6 +148,41 @@ SCHEMAS: dict[str, tuple[Column, ...]] = {
         *_reals("logit_sd", unit="logits"),
         *_REASON,
     ),
+    "subspaces": (
+        *(*_ANY_RUN, *_PLACE),
+        *_keys("comparison", "method", "other"),
+        _count("rank", "directions", key=True),
+        *_reals("overlap", unit="mean squared cosine"),
+        *_reals("angle_min", "angle_max", unit="degrees"),
+        *_reals("haar_mean", "haar_sd", unit="mean squared cosine"),
+        *_reals("z", unit="Haar standard deviations"),
+        *_reals("p_value", unit="probability"),
+        _count("n_nulls", "draws"),
+        *_REASON,
+    ),
+    "components": (
+        *_keys("model", "checkpoint"),
+        _count("step", "optimizer steps"),
+        *_PLACE,
+        *_keys("method"),
+        _count("component", "rank by variance", key=True),
+        *_reals("explained_variance", unit="squared norm of an activation"),
+        *_keys("sign"),
+        _count("order", "place from the end", key=True),
+        _count("token_id", "token id"),
+        *_texts("token", "bucket"),
+        *_reals("score", unit="standard deviations of a row's projection"),
+        _count("n_occurrences", "rows"),
+        *_REASON,
+    ),
+    "toy": (
+        Column("input_cosine", "real", "cosine", key=True),
+        Column("qk_scale", "real", "factor on queries times keys", key=True),
+        *_keys("component", "pairs"),
+        *_reals("cosine", "lo", "hi", "expected", unit="cosine"),
+        _count("n_seeds", "blocks"),
+        *_REASON,
+    ),
     "dynamics": (
         *_keys("family", "test", "unit", "model", "site", "bucket", "quantity", "statistic"),
         *_reals("effect", "lo", "hi", unit="of the statistic"),
@@ -150,10 +210,14 @@ SCHEMAS: dict[str, tuple[Column, ...]] = {
 
 
 def columns(stage: str, *, scope: Scope = "study") -> tuple[Column, ...]:
-    """A table's columns in order; at scope ``checkpoint`` without those that only the series knows."""
+    """A table's columns in order; at scope ``checkpoint`` without those that only the series knows.
+
+    At scope ``model``, one file for all checkpoints, rows name theirs.
+    """
     if stage not in SCHEMAS:
         raise DataError(f"no table is called {stage!r}; tables are {', '.join(sorted(SCHEMAS))}")
-    return tuple(c for c in SCHEMAS[stage] if scope == "study" or c.name not in JOINED)
+    unknown = () if scope == "study" else tuple(n for n in JOINED if scope == "checkpoint" or n != "checkpoint")
+    return tuple(c for c in SCHEMAS[stage] if c.name not in unknown)
 
 
 def keys_of(stage: str) -> tuple[str, ...]:

@@ -99,14 +99,14 @@ def finish(stage: str, frame: pd.DataFrame, *, scope: Scope = "study") -> pd.Dat
     return ordered.astype(dict.fromkeys(whole, "int64"))
 
 
-def tombstone(stage: str, reason: str, **keys: str | int) -> pd.DataFrame:
-    """One row that says why a checkpoint, or a bucket of it, has no results; columns of scope ``checkpoint``.
+def tombstone(stage: str, reason: str, scope: Scope = "checkpoint", /, **keys: str | int) -> pd.DataFrame:
+    """One row that says why a checkpoint, or a bucket of it, has no results.
 
     ``keys`` are what is known (``bucket="b3"``); other texts are empty, other numbers missing.
     """
     if not reason:
         raise DataError(f"table {stage}: a tombstone needs a reason")
-    table = columns(stage, scope="checkpoint")
+    table = columns(stage, scope=scope)
     known: dict[str, Any] = {**keys, "reason": reason}
     empty: dict[Kind, Any] = {"text": "", "integer": pd.NA, "real": np.nan}
     return _typed(pd.DataFrame([{c.name: known.get(c.name, empty[c.kind]) for c in table}]), table, stage=stage)

@@ -1,5 +1,5 @@
 if study.execution.batch_audits:
-    for model in study.models:
+    for model in study.loaded:
 
         rule:
             name:
@@ -29,6 +29,8 @@ else:
             "<logs>/audit/{model}/{checkpoint}.log",
         benchmark:
             "<benchmarks>/audit/{model}/{checkpoint}.tsv"
+        wildcard_constraints:
+            model=any_of(study.loaded),
         priority: 1
         params:
             spec=lambda w: P.audit(w.model, [w.checkpoint]),

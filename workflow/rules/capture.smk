@@ -18,6 +18,8 @@ rule capture:
         "<logs>/capture/{model}/{checkpoint}.log",
     benchmark:
         "<benchmarks>/capture/{model}/{checkpoint}.tsv"
+    wildcard_constraints:
+        model=any_of(study.loaded),
     params:
         spec=lambda w: P.capture(w.model, w.checkpoint),
     script:

@@ -7,6 +7,7 @@ from isotrace.checkpoints.locked import committed_lock
 from isotrace.errors import ConfigError
 from isotrace.params import Params
 from isotrace.sources.series import tokenizer_file
+from isotrace.sources.vectors import dump_files
 from isotrace.study import load
 from isotrace.yamlfile import check_repeated
 
@@ -24,8 +25,10 @@ P = Params(study)
 METHODS = study.bases.methods + study.bases.controls
 LOCKS = [f"<results>/checkpoints/{model}.lock.json" for model in study.models]
 ANALYSES = ["energy", "isotropy", "geometry"]
+CHECKS = ["controls", "rank_curve"]
 READ_ROWS = ["semi_nmf"]
-STAGES = ANALYSES + ["frequency", "attention"]
+WHOLE_SERIES = ["subspaces", "components"]
+STAGES = ANALYSES + ["frequency", "attention"] + WHOLE_SERIES
 
 
 wildcard_constraints:
@@ -59,11 +62,13 @@ def audits_of(model):
 
 
 def results_of(stage):
-    """Every per-checkpoint file of a stage, the DAG's fan-out."""
+    """Every file of a stage, the DAG's fan-out: one a model, a checkpoint or a bucket of it."""
+    if stage in WHOLE_SERIES:
+        return [f"<results>/{stage}/{model}.parquet" for model in study.models]
     many = [(model, c) for model, series in study.series.items() for c in series.ids]
-    if stage not in ANALYSES:
+    if stage not in ANALYSES + CHECKS:
         return [f"<results>/{stage}/{model}/{c}.parquet" for model, c in many]
-    return [f"<results>/{stage}/{model}/{c}/{b}.parquet" for model, c in many for b in study.bucket_names]
+    return [f"<results>/{stage}/{model}/{c}/{b}.parquet" for model, c in many for b in study.buckets_of(model)]
 
 
 def weights_of(model, checkpoint):
@@ -75,6 +80,11 @@ def weights_of(model, checkpoint):
     files = [path for pattern in patterns for path in sorted(Path(found.path).glob(pattern))]
     elsewhere = [f"{found.config}/config.json"] if found.config else []
     return [*map(str, files), *elsewhere] or found.path
+
+
+def dump_of(model, checkpoint):
+    """The files of a dump of vectors that its audit reads."""
+    return dump_files(study.series[model].at(checkpoint).path, dict(study.models[model].source.arrays))
 
 
 def drawn_like(model):

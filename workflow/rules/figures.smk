@@ -2,9 +2,15 @@ FIGURE_TABLES = {
     "energy_over_training": ["energy"],
     "isotropy_ablation": ["isotropy"],
     "early_late": ["energy"],
+    "subspace_overlap": ["subspaces"],
+    "component_tokens": ["components"],
     "cosine_over_training": ["geometry"],
+    "cosine_by_depth": ["geometry"],
     "frequency_geometry": ["frequency", "frequency_points"],
     "attention_over_training": ["attention"],
+    "toy": ["toy"],
+    "rank_curve": ["rank_curve"],
+    "alternatives": ["controls"],
 }
 
 

@@ -10,7 +10,9 @@ rule frequency:
         "<logs>/frequency/{model}/{checkpoint}.log",
     benchmark:
         "<benchmarks>/frequency/{model}/{checkpoint}.tsv"
+    wildcard_constraints:
+        model=any_of(study.loaded),
     params:
-        spec=P.frequency(),
+        spec=lambda w: P.frequency(w.model),
     script:
         "../scripts/frequency.py"

@@ -1,9 +1,9 @@
 rule report:
     input:
-        tables=expand("<results>/tables/{stage}.parquet", stage=ANALYSES + ["claims", "audit"]),
+        tables=expand("<results>/tables/{stage}.parquet", stage=ANALYSES + ["controls", "claims", "audit"]),
         figures=expand("<results>/figures/{figure}.png", figure=study.figures.names),
         locks=LOCKS,
-        tokens=[f"<results>/tokens/{model}.json" for model in study.models],
+        tokens=[f"<results>/tokens/{model}.json" for model in study.loaded],
         declared=CLAIMS,
     output:
         "<results>/report.html",

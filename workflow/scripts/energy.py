@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from isotrace.analysed import Analysed
-from isotrace.bases import moving_maps
 from isotrace.geometry.energy import energy_table
 from isotrace.job import job
 from isotrace.readers import read_moments
@@ -13,9 +12,7 @@ from isotrace.weight_moments import read_weights
 with job(snakemake) as spec:
     names = [Path(output).stem for output in snakemake.output]
     opened = Analysed.open(snakemake.input, spec, names)
-    bases = list(opened.bases)
-    if opened.moments is not None and "moving" in spec["kinds"]:
-        bases += moving_maps(Path(snakemake.input.moments), spec["methods"], spec)
+    bases = opened.with_maps(Path(snakemake.input.moments), spec)
     for name, output in zip(names, snakemake.output, strict=True):
         frame = None
         if opened.cache is not None:
@@ -23,4 +20,5 @@ with job(snakemake) as spec:
             variance = {site: m.covariance for site, m in moments.items() if m.n > 1}
             weights = read_weights(opened.moments, name)
             frame = energy_table(opened.tokens(name), bases, spec, variance=variance, weights=weights)
+            frame = opened.told(frame, "energy")
         write_stage(output, frame, "energy", opened.sites)

@@ -14,6 +14,8 @@ with job(snakemake) as spec:
     for name, output in zip(names, snakemake.output, strict=True):
         frame = None
         if opened.cache is not None:
-            previous = read_previous(snakemake.input.previous, name)
-            frame = geometry_table(read_bucket(opened.cache, name, "eval"), opened.bases, spec, previous=previous)
+            previous, refused = read_previous(snakemake.input.previous, name, opened.cache)
+            bucket = read_bucket(opened.cache, name, "eval")
+            frame = geometry_table(bucket, opened.bases, spec, previous=previous, refused=refused)
+            frame = opened.told(frame, "geometry")
         write_stage(output, frame, "geometry", opened.sites)

@@ -15,5 +15,6 @@ with job(snakemake) as spec:
     for name, output in zip(names, snakemake.output, strict=True):
         frame = None
         if opened.cache is not None:
-            frame = isotropy_table(read_bucket(opened.cache, name, "eval"), opened.bases, spec, pooled=pooled)
+            bucket = read_bucket(opened.cache, name, "eval")
+            frame = opened.told(isotropy_table(bucket, opened.bases, spec, pooled=pooled), "isotropy")
         write_stage(output, frame, "isotropy", opened.sites)

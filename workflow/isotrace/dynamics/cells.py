@@ -39,6 +39,11 @@ def _last_block(frame: pd.DataFrame) -> pd.Series:
     return depth == depth.groupby(frame["model"]).transform("max")
 
 
+def _training(frame: pd.DataFrame) -> pd.Series:
+    """Cells of series that were trained: untrained checkpoints alone have no early, late, first or last one."""
+    return (frame["step"] > 0).groupby(frame["model"]).transform("any")
+
+
 SELECTORS: dict[str, dict[str, Callable[[pd.DataFrame], pd.Series]]] = {
     "sites": {
         "embed": lambda f: f["site"] == "embed",
@@ -50,10 +55,11 @@ SELECTORS: dict[str, dict[str, Callable[[pd.DataFrame], pd.Series]]] = {
     "checkpoints": {
         "untrained": lambda f: f["step"] == 0,
         "trained": lambda f: f["step"] > 0,
-        "first": lambda f: f["step"] == f.groupby("model")["step"].transform("min"),
-        "last": lambda f: f["step"] == f.groupby("model")["step"].transform("max"),
-        "early": lambda f: f["phase"] == "early",
-        "late": lambda f: f["phase"] == "late",
+        "training": _training,
+        "first": lambda f: _training(f) & (f["step"] == f.groupby("model")["step"].transform("min")),
+        "last": lambda f: _training(f) & (f["step"] == f.groupby("model")["step"].transform("max")),
+        "early": lambda f: _training(f) & (f["phase"] == "early"),
+        "late": lambda f: _training(f) & (f["phase"] == "late"),
     },
     "buckets": {
         "most_frequent": lambda f: f["bucket"] == "b0",
@@ -68,6 +74,20 @@ def select(frame: pd.DataFrame, wanted: Mapping[str, str]) -> pd.DataFrame:
         if name != "all" and len(frame):
             frame = frame[SELECTORS[kind][name](frame).to_numpy()]
     return frame
+
+
+def unmet(frame: pd.DataFrame, wanted: Mapping[str, str]) -> dict[str, str]:
+    """By model, what none of its cells is, in words; models of which ``select`` keeps cells are left out."""
+    found: dict[str, str] = {}
+    for model, rows in frame.groupby("model"):
+        for kind, name in wanted.items():
+            rows = select(rows, {kind: name})
+            if rows.empty:
+                what = f"no {name.replace('_', ' ')} {kind.removesuffix('s')}"
+                untrained = kind == "checkpoints" and bool((frame.loc[frame["model"] == model, "step"] == 0).all())
+                found[str(model)] = f"{what}: every one is untrained" if untrained else f"{what} in this series"
+                break
+    return found
 
 
 def _means(frame: pd.DataFrame, left: list[str], *, log: bool) -> pd.DataFrame:

@@ -4,13 +4,13 @@ Supported when the whole interval satisfies the expectation, contradicted when t
 undecided otherwise (our rule); claims and their sources are in the declared file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from isotrace.dynamics.cells import Resampling, compare, reduce, select
+from isotrace.dynamics.cells import Resampling, compare, reduce, select, unmet
 from isotrace.dynamics.contrasts import MIN_RUNS, across_runs
 from isotrace.dynamics.declared import Claim, Reduction, Side
 from isotrace.dynamics.declared import claims as parse
@@ -42,14 +42,19 @@ def aggregate(claim: Claim) -> str:
     return f"{text}, then {_steps(claim.then)}" if claim.then else text
 
 
-def _side(claim: Claim, side: Side, tables: Tables, spec: Mapping[str, Any], how: Resampling) -> pd.DataFrame:
+def _read(claim: Claim, side: Side, tables: Tables, spec: Mapping[str, Any]) -> pd.DataFrame:
+    """The cells of the models that a side is about, before any is selected."""
     found = cells(claim.measure, tables, side.where, defaults(spec))
     lost = missing_cells(claim.measure, tables, found)
     found = pd.concat([found, lost], ignore_index=True) if len(lost) else found
     objective = found["model"].map(spec["objectives"])
     for by, values in side.models.items():
         found = found[(found["model"] if by == "name" else objective.loc[found.index]).isin(list(values))]
-    found = select(found, side.select)
+    return found
+
+
+def _side(claim: Claim, side: Side, tables: Tables, spec: Mapping[str, Any], how: Resampling) -> pd.DataFrame:
+    found = select(_read(claim, side, tables, spec), side.select)
     reduced = [column for _, over in (*side.reduce, *claim.then) for column in over]
     return reduce(found, side.reduce, list(dict.fromkeys(["model", *reduced])), how)
 
@@ -127,25 +132,53 @@ def _names(claim: Claim) -> str:
     return " / ".join(dict.fromkeys("+".join(str(v) for vs in s.models.values() for v in vs) or "all" for s in sides))
 
 
-def _pooled(claim: Claim, found: pd.DataFrame, spec: Mapping[str, Any]) -> dict[str, Any] | None:
+def _silent(claim: Claim, found: pd.DataFrame, tables: Tables, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rows of models, or of the claim as a whole, to which it cannot apply or no row speaks."""
+    sides = [claim.right or claim.left, claim.left]
+    read = [_read(claim, side, tables, spec) for side in sides]
+    lacking = [unmet(cells_, side.select) for cells_, side in zip(read, sides, strict=True)]
+    why = {model: reason for part in lacking for model, reason in part.items()}
+    if any("model" in over for _, over in (*claim.left.reduce, *claim.then)):
+        every = "; ".join(f"{model}, {reason}" for model, reason in why.items())
+        told = {_names(claim): f"not applicable: {every}"} if why and found.empty else {}
+    else:
+        told = {m: f"not applicable: {reason}" for m, reason in why.items() if m not in set(found.get("model", []))}
+    if found.empty and (not told or {m for part in read for m in part["model"]} - set(why)):
+        told.setdefault(_names(claim), "no row of the tables speaks to it")
+    nothing = {"estimate": np.nan, "lo": np.nan, "hi": np.nan, "missing": 0, "at": ""}
+    return [{**_row(claim, model, nothing, []), "note": f"{claim.sentence} [{note}]"} for model, note in told.items()]
+
+
+def _pools(claim: Claim, found: pd.DataFrame, spec: Mapping[str, Any]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Runs with one verdict together: those of each group, by its name, then all where they are more than one group."""
+    if "model" not in found:
+        return
+    group = found["model"].map(spec.get("runs", {}))
+    for name, runs in found.groupby(group):
+        yield str(name), runs
+    if group.isna().any() or group.nunique() > 1:
+        yield f"{_names(claim)} ({len(found)} runs)", found
+
+
+def _pooled(claim: Claim, name: str, found: pd.DataFrame, spec: Mapping[str, Any]) -> dict[str, Any] | None:
     """A verdict over runs, each run one observation, from five runs on."""
-    rng = generator(spec["seed"], "claims", claim.claim)
+    rng = generator(spec["seed"], "claims", claim.claim, name)
     log = claim.compare == "none" and MEASURES[claim.measure].log
     values = found["estimate"].to_numpy(float)
     bound = claim.expected.bound
     if log:
         values, bound = np.log(np.where(values > 0, values, np.nan)), float(np.log(bound)) if bound > 0 else -np.inf
     side = "greater" if claim.expected.upward else "less"
-    result = across_runs(values - bound, rng, resamples=spec["resamples"], confidence=spec["confidence"], sided=side)
+    result = across_runs(values - bound, rng, confidence=spec["confidence"], sided=side)
     if result.n < MIN_RUNS or not np.isfinite(bound):
         return None
     shifted = np.array([result.effect, result.lo, result.hi]) + bound
     estimate, lo, hi = np.exp(shifted) if log else shifted
     lost = len(values) - result.n
     pooled = {"estimate": estimate, "lo": lo, "hi": hi, "missing": 0, "at": ""}
-    notes = [f"{result.n} runs, each one observation; smallest attainable p {result.p_min:.3g}"]
+    notes = [f"{result.n} runs, each one observation, t interval; smallest attainable p {result.p_min:.3g}"]
     notes += [f"{lost} runs without an estimate held out"] if lost else []
-    return {**_row(claim, f"{_names(claim)} ({result.n} runs)", pooled, notes), "p_adjusted": result.p_value}
+    return {**_row(claim, name, pooled, notes), "p_adjusted": result.p_value}
 
 
 def _conditional(claim: Claim) -> str:
@@ -160,15 +193,14 @@ def claims_table(tables: Tables, declared: Mapping[str, Any], spec: Mapping[str,
     """Every declared claim with its estimate, interval and verdict, columns of the table ``claims``.
 
     ``tables`` by name, duplicate checkpoints left out; ``spec`` as for ``dynamics_table``. A claim that no row speaks
-    to is undecided and says so. Intervals are conditional on the run; a p-value needs five runs and tests them, in
-    one family of all claims. ConfigError for a word outside the vocabulary.
+    to is undecided and says so, as is one that lacks the checkpoints, sites or buckets of a model. Intervals are
+    conditional on the run; a p-value needs five runs and tests them, those of a group under its name, in one family of
+    all claims. ConfigError for a word outside the vocabulary.
     """
     rows: list[dict[str, Any]] = []
     for claim in parse(declared):
         found = estimates(claim, tables, spec)
-        nothing = {"estimate": np.nan, "lo": np.nan, "hi": np.nan, "missing": 0, "at": ""}
-        if found.empty:
-            rows.append(_row(claim, _names(claim), nothing, ["no row of the tables speaks to it"]))
+        rows += _silent(claim, found, tables, spec)
         for values in found.to_dict("records"):
             model = str(values.get("model", _names(claim)))
             rows.append(
@@ -179,7 +211,7 @@ def claims_table(tables: Tables, declared: Mapping[str, Any], spec: Mapping[str,
                     [_conditional(claim)],
                 )
             )
-        pooled = _pooled(claim, found, spec) if "model" in found and len(found) >= MIN_RUNS else None
-        rows += [pooled] if pooled else []
+        pooled = [_pooled(claim, name, runs, spec) for name, runs in _pools(claim, found, spec)]
+        rows += [row for row in pooled if row]
     frame = pd.DataFrame(rows, columns=[c.name for c in columns("claims")])
     return finish("claims", frame.assign(p_adjusted=benjamini_hochberg(frame["p_adjusted"].to_numpy(float))))

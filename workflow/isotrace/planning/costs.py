@@ -45,8 +45,10 @@ _FILE = 0.005
 """Seconds a file of a store."""
 _DIGESTED = 3e8
 """Bytes of weights a second that an audit reads, hashes and digests."""
-_ENERGY, _ISOTROPY, _GEOMETRY = 0.0011, 0.01, 0.1
-"""Seconds a bucket and site; of energy and isotropy also a basis and component of its ranks."""
+_ENERGY, _CONTROLS, _ISOTROPY, _GEOMETRY = 0.0011, 0.0018, 0.01, 0.1
+"""Seconds a bucket and site; of energy, controls and isotropy also a basis and component of its ranks."""
+_OVERLAPS = 0.2
+"""Seconds a site and basis: neighbourhoods, and fits by bucket and half."""
 _SITE, _SPECTRUM = 0.012, 0.001
 """Seconds a bucket and site: intervals, and the eigenvalues of two second moments, which grow as the width cubed."""
 
@@ -116,6 +118,10 @@ def _analysis(study: Study, jobs: Jobs, d: int, work: Work) -> float:
         drawn = (draws.complement + draws.ambient + draws.variance_weighted) / (2.2 * _DRAWS)
         each = (fitted + len(bases.controls)) * sum(bases.ranks) * _ENERGY * (0.3 + 0.7 * drawn)
         return jobs.parts * sites * (_SITE * wide + _SPECTRUM * wide**3 + each * float(wide**1.3))
+    if jobs.rule == "controls":
+        drawn = study.energy.draws.variance_weighted / 199
+        each = (fitted + len(bases.controls)) * sum(bases.ranks) * _CONTROLS * (0.5 + 0.5 * drawn)
+        return jobs.parts * sites * (2 * _SITE * wide + each * float(wide**1.3))
     if jobs.rule == "isotropy":
         drawn = (study.isotropy.draws / _DRAWS + study.isotropy.draws_corrected / 99) / 2
         each = fitted * sum(study.isotropy.ranks) * _ISOTROPY * (0.2 + 0.8 * drawn)
@@ -123,6 +129,8 @@ def _analysis(study: Study, jobs: Jobs, d: int, work: Work) -> float:
     if jobs.rule == "geometry":
         rows = work.rows / len(work.store.rows) / _ROWS
         return jobs.parts * sites * _GEOMETRY * rows * wide**2
+    if jobs.rule == "subspaces":
+        return sites * (len(bases.methods) + len(bases.controls)) * _OVERLAPS * float(wide**1.5)
     if jobs.rule in ("bases", "moving"):
         together = work.checkpoints if jobs.rule == "moving" else 1
         return together * sites * 2e-3 * wide**3
@@ -146,7 +154,7 @@ def _memory(study: Study, jobs: Jobs, work: Work, shape: Shape) -> float:
         return base + (2 * weights + 2 * _LOGITS + kept + attention + 2 * moments) / _DEVICE
     if jobs.rule in ("audit", "initialise", "dequantise"):
         return base + 2 * weights / _DEVICE
-    if jobs.rule in ("energy", "isotropy", "geometry", "bases", "moving"):
+    if jobs.rule in ("energy", "controls", "isotropy", "geometry", "bases", "moving", "subspaces"):
         rows = work.rows / len(work.store.rows)
         return _ANALYSIS + (400 * d * d + 48 * rows * d) / _DEVICE
     return base

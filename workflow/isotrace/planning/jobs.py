@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from isotrace.sources.series import RESULTS, Series
 from isotrace.study import Study
 
-PER_BUCKET = ("energy", "isotropy", "geometry")
+PER_BUCKET = ("energy", "controls", "isotropy", "geometry")
+_TABLES = ("rank_curve", "frequency", "attention", "subspaces", "components", "audit")
+"""Tables besides those of ``PER_BUCKET``."""
 MAKERS = ("train", "initialise", "dequantise", "prefetch")
-PER_CHECKPOINT = ("capture", "frequency", "attention")
+PER_CHECKPOINT = ("frequency", "attention")
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class Jobs:
 
 def jobs(study: Study) -> list[Jobs]:
     """Every job of a study, rule by rule, in the order of the data."""
-    found = [Jobs("corpus", "", len(_corpora(study)))]
+    corpora = len(_corpora(study))
+    found = [Jobs("corpus", "", corpora)] if corpora else []
     for model in study.models:
         found += [one for one in _of_model(study, model) if one.n]
     return [*found, *(one for one in _of_study(study) if one.n)]
@@ -32,7 +35,7 @@ def jobs(study: Study) -> list[Jobs]:
 def _corpora(study: Study) -> set[str]:
     """Corpora that models read, and those that mixtures among them are made of."""
     found: set[str] = set()
-    wanted = [study.corpus_of(name) for name in study.models]
+    wanted = [study.corpus_of(name) for name in study.loaded]
     while wanted:
         corpus = wanted.pop()
         found.add(corpus)
@@ -41,10 +44,29 @@ def _corpora(study: Study) -> set[str]:
 
 
 def _of_model(study: Study, model: str) -> Iterator[Jobs]:
+    checkpoints, buckets = len(study.series[model].found), len(study.buckets_of(model))
+    if model in study.dumped:
+        yield Jobs("audit", model, checkpoints)
+        yield Jobs("vectors", model, checkpoints)
+    else:
+        yield from _of_loaded(study, model)
+    yield Jobs("lock", model, 1)
+    for rule in PER_CHECKPOINT:
+        yield Jobs(rule, model, checkpoints)
+    yield Jobs("bases", model, len(study.bases.methods) + len(study.bases.controls))
+    yield Jobs("moving", model, len(study.bases.methods) if "moving" in study.bases.kinds else 0)
+    yield Jobs("subspaces", model, 1)
+    batched = study.execution.batch_buckets
+    for rule in PER_BUCKET:
+        yield Jobs(rule, model, checkpoints * (1 if batched else buckets), buckets if batched else 1)
+
+
+def _of_loaded(study: Study, model: str) -> Iterator[Jobs]:
+    """What makes the stores of a model that is loaded to read text."""
     series = study.series[model]
-    checkpoints, buckets = len(series.found), len(study.bucket_names)
+    checkpoints = len(series.found)
     made = list(makers(series).values())
-    if trains_tokenizer(series):
+    if trains_tokenizer(series) and model == study.run_of(study.groups.get(model, model)):
         yield Jobs("tokenizer", model, 1)
     for rule in MAKERS:
         yield Jobs(rule, model, made.count(rule))
@@ -52,19 +74,13 @@ def _of_model(study: Study, model: str) -> Iterator[Jobs]:
     yield Jobs("sample", model, 1)
     together = study.execution.batch_audits
     yield Jobs("audit", model, 1 if together else checkpoints, checkpoints if together else 1)
-    yield Jobs("lock", model, 1)
-    for rule in PER_CHECKPOINT:
-        yield Jobs(rule, model, checkpoints)
-    yield Jobs("bases", model, len(study.bases.methods) + len(study.bases.controls))
-    yield Jobs("moving", model, len(study.bases.methods) if "moving" in study.bases.kinds else 0)
-    batched = study.execution.batch_buckets
-    for rule in PER_BUCKET:
-        yield Jobs(rule, model, checkpoints * (1 if batched else buckets), buckets if batched else 1)
+    yield Jobs("capture", model, checkpoints)
 
 
 def _of_study(study: Study) -> Iterator[Jobs]:
     scattered = "frequency_geometry" in study.figures.names
-    yield Jobs("table", "", len(PER_BUCKET) + len(("frequency", "attention", "audit")) + scattered)
+    yield Jobs("table", "", len(PER_BUCKET) + len(_TABLES) + scattered)
+    yield Jobs("toy", "", int("toy" in study.figures.names))
     yield Jobs("dynamics", "", 1)
     yield Jobs("claims", "", 1)
     yield Jobs("figure", "", len(study.figures.names))
@@ -72,8 +88,8 @@ def _of_study(study: Study) -> Iterator[Jobs]:
 
 
 def trains_tokenizer(series: Series) -> bool:
-    """Whether the tokenizer of a series is trained on its corpus, by a job of its own."""
-    return series.tokenizer == f"{RESULTS}/weights/{series.model}/tokenizer/tokenizer.json"
+    """Whether the tokenizer of a series is trained on its corpus; one job serves all runs of a group."""
+    return series.tokenizer.startswith(f"{RESULTS}/") and series.tokenizer.endswith("/tokenizer/tokenizer.json")
 
 
 def makers(series: Series) -> dict[str, str]:

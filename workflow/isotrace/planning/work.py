@@ -86,13 +86,13 @@ def work_of(study: Study, model: str, results: Path) -> Work:
     every = _every_eval(study) if study.capture.moments_tokens == "all" else 0
     wanted = study.sample.rows_per_bucket
     at_most = [draws * n * (length - 1) for n in (sequences.fit, sequences.eval)]  # of all buckets together
-    buckets = len(study.bucket_names)
+    buckets = len(study.buckets_of(model))
     kept = [min(buckets * n, most) for n, most in zip((wanted.fit, wanted.eval), at_most, strict=True)]
     return Work(
         model=model,
         shape=shape,
         checkpoints=len(series.found),
-        passes=max(passes, draws * (sequences.fit + every)),
+        passes=0 if model in study.dumped else max(passes, draws * (sequences.fit + every)),
         length=length,
         rows=sum(kept),
         store=None if shape is None else _store(study, shape, [sum(kept) // buckets] * buckets, every),

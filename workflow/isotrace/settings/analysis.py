@@ -27,16 +27,26 @@ Metric = Literal[
     "loss",
     "contact_exponent",
     "displacement_in_tangent",
+    "gradient_order_tangent",
+    "gradient_order_normal",
+    "curvature_visibility",
 ]
 FigureName = Literal[
     "energy_over_training",
     "isotropy_ablation",
     "early_late",
     "cosine_over_training",
+    "cosine_by_depth",
     "frequency_geometry",
     "attention_over_training",
+    "toy",
+    "rank_curve",
+    "alternatives",
+    "subspace_overlap",
+    "component_tokens",
 ]
-METRICS: list[Metric] = [m for m in get_args(Metric) if m not in ("contact_exponent", "displacement_in_tangent")]
+OFF: tuple[Metric, ...] = get_args(Metric)[-5:]
+METRICS: list[Metric] = [m for m in get_args(Metric) if m not in OFF]
 
 
 class Execution(Block):
@@ -138,6 +148,14 @@ class Energy(Block):
     min_rows: int = key(32, "with fewer rows there is no number, but a reason", unit="tokens", ge=8)
 
 
+class Controls(Block):
+    """Energies under explanations other than the tangent; draws, intervals and rows as in the block energy."""
+
+    outlier_dimensions: int = key(
+        3, "coordinates of largest activation second moment that are dropped", unit="dimensions", ge=1
+    )
+
+
 class Isotropy(Block):
     """IsoScore*, corrected for sample size, whole and with subspaces removed."""
 
@@ -176,7 +194,7 @@ class Geometry(Block):
 
     metrics: list[Metric] = key(
         METRICS,
-        "measures, one row each; contact_exponent and displacement_in_tangent are off unless named",
+        f"measures, one row each; off unless named: {', '.join(OFF)}",
         min_length=1,
     )
     max_rows_dimension: int = key(2000, "rows used by TwoNN and pairwise angles", unit="tokens", ge=100)
@@ -190,6 +208,10 @@ class Frequency(Block):
 
     occurrences: int = key(
         8, "rows a type in contextual means, the same for all; types with fewer are left out", unit="tokens", ge=1
+    )
+    noise: Literal["equal_occurrences", "halves"] = key(
+        "equal_occurrences",
+        "contextual means of the same number of rows a type, or of all its rows in two halves whose noise cancels",
     )
     min_types: int = key(20, "with fewer types there is no number, but a reason", unit="types", ge=5)
     resamples: int = key(500, "bootstrap resamples of types", ge=20)

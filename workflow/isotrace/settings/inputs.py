@@ -7,7 +7,7 @@ from pydantic import model_validator
 from isotrace.settings.base import Block, Slug, key
 from isotrace.settings.sources import Source
 
-Objective = Literal["clm", "mlm"]
+Objective = Literal["clm", "mlm", "none"]
 
 
 class Modules(Block):
@@ -22,7 +22,9 @@ class Model(Block):
     """One series of checkpoints."""
 
     source: Source = key(..., "where the checkpoints come from")
-    objective: Objective = key(..., "clm: next-token cross-entropy; mlm: masked cross-entropy")
+    objective: Objective = key(
+        ..., "clm: next-token cross-entropy; mlm: masked cross-entropy; none: vectors of another or no loss"
+    )
     corpus: Slug | None = key(None, "name of a corpus; null takes the only one")
     modules: Modules | None = key(
         None, "where a family's sites are, when it is not among those that are found; see the README"
@@ -36,6 +38,22 @@ class Model(Block):
     seed: int | None = key(
         None, "seed of the run: of training here, and the column `seed`; null takes the study's", ge=0
     )
+    seeds: list[int] | None = key(
+        None,
+        "runs of these seeds, rising, as models NAME-seed0, NAME-seed1, ... and as one group in tests, claims and "
+        "figures; of stored series, `{seed}` in repo or path stands for each",
+        min_length=1,
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "Model":
+        if self.seeds is None:
+            return self
+        if self.seed is not None:
+            raise ValueError(f"seed {self.seed} and seeds {self.seeds}: give one of the two")
+        if sorted(set(self.seeds)) != self.seeds or self.seeds[0] < 0:
+            raise ValueError(f"seeds must rise from 0 or more without repeats, got {self.seeds}")
+        return self
 
 
 class Tokens(Block):

@@ -35,14 +35,19 @@ class Training(Block):
         return self
 
 
-class Stored(Block):
+class Given(Block):
+    """What exists already, whole or broken."""
+
+    on_broken: Literal["skip", "error"] = key(
+        "skip", "skip: a broken checkpoint ends in its reason and the rest goes on; error: its audit stops the run"
+    )
+
+
+class Stored(Given):
     """Checkpoints that exist already, from whatever place."""
 
     with_init: bool = key(
         False, "add an untrained step 0 of the series' own architecture, from the model's seed, where it has none"
-    )
-    on_broken: Literal["skip", "error"] = key(
-        "skip", "skip: a broken checkpoint ends in its reason and the rest goes on; error: its audit stops the run"
     )
 
 
@@ -145,6 +150,71 @@ class Hub(Stored):
     clean: Literal["never", "after_capture"] = key(
         "never", "after_capture: weights are removed once captured, and fetched again when something needs them"
     )
+    remote_code: str | None = key(
+        None,
+        "commit of `repo` whose Python code loads every checkpoint and the tokenizer, for models that transformers "
+        "does not know; null: no code of a model's own is ever run",
+        pattern=r"^[0-9a-f]{40}$",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "Hub":
+        if self.remote_code is not None and "{step}" in self.repo:
+            raise ValueError("remote_code: a commit is of one repo, and here each checkpoint has its own")
+        if self.remote_code is not None and self.with_init:
+            raise ValueError("remote_code: code of a model's own loads stored weights only; leave with_init out")
+        return self
 
 
-Source = Annotated[Training | Local | Init | Gguf | Hub, Field(discriminator="kind")]
+class Arrays(Block):
+    """What the arrays of a dump are called."""
+
+    activations: str = key(..., "vectors (site, token, feature), or (token, feature) of one site; floating point")
+    gradients: str | None = key(None, "of the loss with respect to them, the same shape; null: there are none")
+    token_id: str | None = key(None, "ids of the tokens read, (token,); null: one bucket, `all`")
+    sequence: str | None = key(None, "which sequence each row was read in, (token,); see `rows_independent`")
+    position: str | None = key(None, "position in its sequence, (token,); null: the order of its rows")
+    target_id: str | None = key(None, "ids of the tokens predicted, (token,), -1 for none")
+    loss: str | None = key(None, "loss of each row in nats, (token,), NaN for none")
+    split: str | None = key(
+        None, "0 for fit and 1 for eval, (token,); null: sequences are dealt by the seeded hash (tokens.eval_fraction)"
+    )
+
+
+class Vectors(Given):
+    """Vectors that something else has dumped, a file or folder a checkpoint; no model is loaded."""
+
+    kind: Literal["vectors"] = key(..., "dumped activations and gradients")
+    path: str = key(
+        ...,
+        "pattern with `{step}` of the dumps, each a folder of .npy files, a .npz, a .safetensors or a .zarr folder",
+        pattern=r"\{step\}",
+    )
+    arrays: Arrays = key(..., Arrays.__doc__ or "")
+    sites: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]] | None = key(
+        None, "names of the sites, shallow to deep; null: block.0, block.1 and so on", min_length=1
+    )
+    rows_independent: bool = key(
+        False, "without `arrays.sequence`: each row is a sequence of its own, as rows of one text are not"
+    )
+    tokenizer: str | None = key(None, "folder of the ids' tokenizer; null: no id is special, and ids have no text")
+    counts: str | None = key(None, "a .npy of token counts by id, (id,), for buckets; null: counted in the dump")
+
+    @model_validator(mode="after")
+    def _check(self) -> "Vectors":
+        if self.arrays.sequence is None and not self.rows_independent:
+            raise ValueError(
+                "arrays.sequence: name the array that says which sequence each row was read in: rows of one text are "
+                "alike, so fit and eval share no sequence and intervals resample whole ones; or, if no two rows share "
+                "a text, rows_independent: true"
+            )
+        if self.arrays.sequence is not None and self.rows_independent:
+            raise ValueError("rows_independent: true, but arrays.sequence says what the rows share; leave one out")
+        if self.counts is not None and self.arrays.token_id is None:
+            raise ValueError("counts: counts of ids, but arrays.token_id names none")
+        if self.sites is not None and len(set(self.sites)) < len(self.sites):
+            raise ValueError(f"sites: each once, got {self.sites}")
+        return self
+
+
+Source = Annotated[Training | Local | Init | Gguf | Hub | Vectors, Field(discriminator="kind")]

@@ -6,7 +6,7 @@ from typing import Any
 from isotrace.errors import ConfigError
 from isotrace.settings.inputs import Model
 from isotrace.settings.sources import Stored
-from isotrace.sources import gguf, hub, init, local, train
+from isotrace.sources import gguf, hub, init, local, train, vectors
 from isotrace.sources.series import Series
 
 KINDS: dict[str, Callable[[str, Model, Any], Series]] = {
@@ -15,6 +15,7 @@ KINDS: dict[str, Callable[[str, Model, Any], Series]] = {
     "init": init.find,
     "gguf": gguf.find,
     "hub": hub.find,
+    "vectors": vectors.find,
 }
 
 

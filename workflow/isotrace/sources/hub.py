@@ -22,6 +22,8 @@ def find(name: str, model: Model, source: Hub) -> Series:
     per_step = model.tokens_per_step or known.tokens_per_step
     found = tuple(_found(identifier, entry, f"{weights}/{identifier}", per_step) for identifier, entry in taken)
     downloads = {identifier: _download(entry) for identifier, entry in taken}
+    if source.remote_code is not None and known.code is not None:
+        downloads["code"] = known.code.model_dump()
     return Series(
         name,
         "hub",

@@ -38,8 +38,9 @@ class Series:
 
     tokenizer: the file by which its tokenizer is known; shape: the config.json that says how long its context and
     how large its vocabulary is, empty for a model that the config describes; architecture: its content where a series
-    file holds it (``listed_in``); downloads: what rule ``prefetch`` fetches, by checkpoint, and by ``tokenizer`` and
-    ``config``; left_out: {name, reason} of what lies beside the checkpoints and is none.
+    file holds it (``listed_in``); downloads: what rule ``prefetch`` fetches, by checkpoint, and by ``tokenizer``,
+    ``config`` and, where the config pins it, ``code``; left_out: {name, reason} of what lies beside the
+    checkpoints and is none.
     """
 
     model: str
