@@ -138,7 +138,8 @@ def test_a_broken_checkpoint_stops_nothing_and_a_copy_counts_once(local: Study, 
         assert len(tombstones) == (2 if name in ("energy", "isotropy", "geometry") else 1)
         assert (tombstones["reason"] == lock["step12"]["reason"]).all()
     drawn = pd.read_csv(local.at("figures/energy_over_training.csv"))
-    assert "step10" not in set(drawn["checkpoint"])
+    marks = {"step0": "ok", "step3": "ok", "step10": "duplicate", "step12": "broken"}
+    assert dict(zip(drawn["checkpoint"], drawn["status"], strict=True)) == marks
     assert local.planned() == {}
     # Read as a user's own, the trained checkpoints give the rows that they gave where the workflow trained them.
     for checkpoint in ("step0", "step3"):

@@ -22,6 +22,8 @@ FIGURES = (
     "alternatives",
     "subspace_overlap",
     "component_tokens",
+    "cosine_by_depth",
+    "toy",
 )
 TABLES = (
     "energy",

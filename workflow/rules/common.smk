@@ -28,7 +28,8 @@ ANALYSES = ["energy", "isotropy", "geometry"]
 CHECKS = ["controls", "rank_curve"]
 READ_ROWS = ["semi_nmf"]
 WHOLE_SERIES = ["subspaces", "components"]
-STAGES = ANALYSES + ["frequency", "attention"] + WHOLE_SERIES
+TESTED = ANALYSES + ["frequency", "attention"]
+STAGES = TESTED + CHECKS + WHOLE_SERIES
 
 
 wildcard_constraints:

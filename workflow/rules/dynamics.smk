@@ -1,6 +1,6 @@
 rule dynamics:
     input:
-        tables=expand("<results>/tables/{stage}.parquet", stage=STAGES),
+        tables=expand("<results>/tables/{stage}.parquet", stage=TESTED),
         locks=LOCKS,
         declared=CLAIMS,
     output:

@@ -10,7 +10,7 @@ rule table:
     benchmark:
         "<benchmarks>/tables/{stage}.tsv"
     wildcard_constraints:
-        stage="|".join(STAGES + CHECKS + ["audit", "frequency_points"]),
+        stage="|".join(STAGES + ["audit", "frequency_points"]),
     params:
         spec=lambda w: P.tables(w.stage),
     script:
@@ -20,7 +20,7 @@ rule table:
 rule tables:
     """Every table."""
     input:
-        expand("<results>/tables/{stage}.parquet", stage=STAGES + CHECKS + ["audit", "dynamics", "claims"]),
+        expand("<results>/tables/{stage}.parquet", stage=STAGES + ["audit", "dynamics", "claims"]),
 
 
 rule audit:
