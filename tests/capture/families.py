@@ -1,4 +1,4 @@
-"""Tiny models with random weights of fourteen families; every dropout that a family has stands in its config."""
+"""Tiny models with random weights of fifteen families; every dropout that a family has stands in its config."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +32,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "gpt2": ("clm", {"resid_pdrop": 0.2, "embd_pdrop": 0.2, "attn_pdrop": 0.2, "summary_first_dropout": 0.2}),
     "opt": ("clm", {"dropout": 0.2, "layerdrop": 0.2, "ffn_dim": 24, "word_embed_proj_dim": 16, **ATTENTION}),
     "qwen3": ("clm", {"head_dim": 4, **GROUPED}),
+    "phi": ("clm", {"qk_layernorm": True, "resid_pdrop": 0.2, "embd_pdrop": 0.2, **GROUPED}),
     "eurobert": ("mlm", {"mask_token_id": 3, **GROUPED}),
     "modernbert": (
         "mlm",

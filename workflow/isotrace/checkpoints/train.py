@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrace.checkpoints.attention_scale import folded, scale_attention
 from isotrace.checkpoints.initialise import initial_model, write_checkpoint
 from isotrace.checkpoints.memory import keep_freed_memory
+from isotrace.checkpoints.training_loss import TrainingLoss
 from isotrace.corpus.sample import masks
 from isotrace.corpus.tokenizer import load_tokenizer, tokenizer_digest
 from isotrace.errors import ConfigError, DataError
@@ -42,9 +44,9 @@ def train(
     """Train and write ``out/checkpoint-N`` for every N of ``spec["steps"]``; returns those folders.
 
     spec: ``architecture``, ``objective``, ``steps``, ``total_steps``, ``batch_size`` (sequences), ``learning_rate``,
-    ``warmup_steps``, ``weight_decay``, ``seed``, ``save_every`` (steps between resume states), and for mlm
-    ``mask_rate`` and ``replace``. ids (S, T): training sequences only. ``progress`` receives each step (from 1) and
-    its mean loss.
+    ``warmup_steps``, ``weight_decay``, ``seed``, ``save_every`` (steps between resume states), ``attention_scale``,
+    what `TrainingLoss` reads, and for mlm ``mask_rate`` and ``replace``. ids (S, T): training sequences only.
+    ``progress`` receives each step (from 1) and its mean loss.
     Data order, masks and dropout depend on (seed, step): after a kill at any moment a rerun continues from
     ``out/.resume`` and ends in the same bytes, for one thread count and one version of the libraries.
     """
@@ -98,9 +100,8 @@ def _train(run: _Run, threads: int, progress: Callable[[int, float], None]) -> l
     rows = int(model.get_input_embeddings().weight.shape[0])  # type: ignore[operator]
     if int(run.ids.max()) >= rows:
         raise DataError(f"token id {int(run.ids.max())} has no embedding row (vocab_size {rows}); raise vocab_size")
-    if hasattr(model, "sparse_prediction"):
-        # ModernBERT: the head on masked positions only, the same loss in 0.6 of the time.
-        model.sparse_prediction = True  # type: ignore[assignment]
+    scale_attention(model, spec["attention_scale"])
+    objective = TrainingLoss(model, spec)
     optimizer = _optimizer(model, spec)
     digest = run.digest(threads)
     start = _restore(run, model, optimizer, digest)
@@ -109,7 +110,7 @@ def _train(run: _Run, threads: int, progress: Callable[[int, float], None]) -> l
     for step in range(start + 1, spec["total_steps"] + 1):
         inputs, labels = _batch(run, step)
         torch.manual_seed(derived_seed(spec["seed"], "dropout", step))
-        loss = model(input_ids=inputs, labels=labels, **_options(model)).loss
+        loss: Any = objective(inputs, labels)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), _CLIP)
         for group in optimizer.param_groups:
@@ -143,11 +144,6 @@ def _optimizer(model: "torch.nn.Module", spec: dict[str, Any]) -> "torch.optim.O
     return torch.optim.AdamW([g for g in groups if g["params"]], lr=spec["learning_rate"], betas=_BETAS, fused=True)
 
 
-def _options(model: "torch.nn.Module") -> dict[str, Any]:
-    # A decoder would otherwise build a key-value cache that training never reads.
-    return {"use_cache": False} if getattr(model.config, "use_cache", False) else {}
-
-
 def _batch(run: _Run, step: int) -> tuple["torch.Tensor", "torch.Tensor"]:
     """Inputs and labels of one step, (batch, T): sequences in a seeded order, epoch after epoch."""
     import torch
@@ -175,7 +171,8 @@ def _batch(run: _Run, step: int) -> tuple["torch.Tensor", "torch.Tensor"]:
 def _save(run: _Run, model: "torch.nn.Module", step: int) -> None:
     """Write a checkpoint beside the resume state, then publish it."""
     run.resume.mkdir(parents=True, exist_ok=True)
-    write_checkpoint(model, run.tokenizer_folder, run.resume / f"checkpoint-{step}")
+    with folded(model, run.spec["attention_scale"]):
+        write_checkpoint(model, run.tokenizer_folder, run.resume / f"checkpoint-{step}")
     _publish(run, step)
 
 

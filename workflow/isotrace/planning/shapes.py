@@ -64,6 +64,8 @@ FAMILIES: dict[str, Family] = {
     "opt": Family(
         (50272, 768, 12, 12, 3072, 2048), norm="layer", bias=True, learned=True, tied=True, extra=2, maps=(4, 2)
     ),
+    # One norm a block and a bias of the head, which nearly make up for each other.
+    "phi": Family((51200, 2048, 24, 32, 8192, 2048), norm="layer", bias=True, maps=(4, 1)),
     "qwen3": Family((151936, 4096, 32, 32, 22016, 32768), gated=True, query_norm="head", maps=(5, 2)),
     "eurobert": Family((128256, 768, 12, 12, 3072, 8192), gated=True, maps=(5, 2)),
     "modernbert": Family((50368, 768, 22, 12, 1152, 8192), gated=True, tied=True, dense_head=True),
