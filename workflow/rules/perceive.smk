@@ -3,6 +3,7 @@ rule perceive:
     input:
         audit="<results>/checkpoints/{model}/{checkpoint}.json",
         files=lambda w: media_files(w.model),
+        documents=lambda w: documents_of(w.model),
         processor=lambda w: study.series[w.model].tokenizer or [],
         weights=fetched,
     output:

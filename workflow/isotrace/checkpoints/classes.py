@@ -1,0 +1,32 @@
+"""Which transformers class holds a checkpoint that reads images, sound, or characters without a head.
+
+A stored checkpoint is of the class it names itself; an untrained one of images or sound classifies (our choice).
+"""
+
+from typing import Any
+
+PERCEIVED = {
+    "image": "MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING",
+    "audio": "MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING",
+    "characters": "MODEL_MAPPING",
+}
+"""Task without a loss of text -> transformers' classes by config, with a head that classifies where there are any."""
+
+
+def stored_class(config: Any) -> str:
+    """Name of the class that the config of a stored checkpoint names; AutoModel where it names none that is known."""
+    import transformers
+
+    named = next(iter(getattr(config, "architectures", None) or ()), "")
+    return named if hasattr(transformers, named) else "AutoModel"
+
+
+def drawn_class(task: str, config: Any) -> Any:
+    """The class for a config, ValueError where transformers has none."""
+    import transformers
+
+    known = getattr(transformers, PERCEIVED[task])
+    if type(config) not in known:
+        raise ValueError(f"transformers has no {task} classifier of this type")
+    found = known[type(config)]
+    return found[0] if isinstance(found, tuple) else found

@@ -1,0 +1,213 @@
+"""The job that takes the place of a capture for images, audio and characters: the same sealed stores are filled.
+
+Sequences are images, clips or stretches of text; tokens patches, frames (which have no ids) or characters (our choice).
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from isotrace.capture.accumulate import GROUPS
+from isotrace.capture.attention import grouped_sums
+from isotrace.capture.device import place, repeatable
+from isotrace.capture.heads import write_heads
+from isotrace.capture.sites import choose as choose_sites
+from isotrace.capture.trace import as_tensor
+from isotrace.checkpoints.load import load_model
+from isotrace.checkpoints.unread import captured_from
+from isotrace.corpus.buckets import NONE, bucket_of_ids
+from isotrace.corpus.tokens import EVAL
+from isotrace.geometry.jackknife import group_labels
+from isotrace.ownership import Attempt, claim
+from isotrace.perception.characters import places
+from isotrace.perception.given import Given, characters_of, coordinates_of, given
+from isotrace.perception.held import Held
+from isotrace.perception.passes import NO_HEAD, classifies, streams, traced
+from isotrace.perception.tokens import seen
+from isotrace.store import create, fingerprint, seal_empty
+from isotrace.vectors.choose import Chosen, Counts, choose
+from isotrace.vectors.contents import VECTORS, Coordinates, Layout
+from isotrace.vectors.stores import check_size, sample_digest, write_stores
+
+NO_ATTENTION = "attention is read of models of text only"
+MISSING = {
+    "loss": "there is no held-out loss: the head is asked for its own answer",
+    "token_id": "patches and frames have no token ids",
+}
+
+
+def perceive(
+    audit_path: Path, *, cache: Path, moments: Path, heads: Path, spec: dict[str, Any], documents: Path | None = None
+) -> None:
+    """Seal rows, moments and, of characters, attention sums of one checkpoint; tombstones where it is broken.
+
+    spec: ``model``, ``checkpoint``, ``objective``, ``task`` (image | audio | characters), ``corpus`` (its block; of
+    characters the text is in ``documents``, and ``length``, ``buckets``, ``exclude_first`` say how it is read),
+    ``processor`` (a folder, None for the checkpoint's own), ``sequences`` and ``rows_per_bucket`` ({fit, eval}),
+    ``eval_fraction``, ``names`` (of the buckets), ``energy`` (whether they are quantiles of it), ``sites``, ``dtype``,
+    ``device``, ``batch_size``, ``store``, ``seed``, ``threads``.
+    """
+    audit = json.loads(audit_path.read_text(encoding="utf-8"))
+    attributes = captured_from(audit, spec, loss_reduction="sum", compute_dtype=spec["dtype"])
+    making = fingerprint(spec)
+    with claim(cache, moments, heads) as (cache_attempt, moments_attempt, heads_attempt):
+        if audit["status"] == "broken":
+            for attempt in (cache_attempt, moments_attempt, heads_attempt):
+                seal_empty(attempt, attributes=attributes, fingerprint=making, reason=audit["reason"])
+            return
+        repeatable(spec["threads"])
+        folder = Path(audit["source"]["path"])
+        read = given(Path(spec["processor"] or folder), spec, documents)
+        loaded = load_model(folder, spec["task"], dtype=spec["dtype"], config=audit["config"])
+        model = place(loaded, spec["device"])
+        plan = _plan(model, read, spec)
+        attributes |= {
+            "sample_digest": hashlib.sha256(f"{read.digest}{plan.digest}".encode()).hexdigest()[:16],
+            "model_sites": plan.every,
+            "moments_tokens": "sample",
+            "special_ids": [],
+            "missing": _missing(model, read),
+        }
+        _seal_heads(model, read, plan.rows.bucket_of, heads_attempt, attributes, spec)
+        held = Held(folder, _rows(model, plan, read, spec))
+        stored = spec | {"arrays": {name: name if name in held.names() else None for name in VECTORS}}
+        with (
+            create(moments_attempt, attributes, making) as moments_root,
+            create(cache_attempt, attributes, making) as cache_root,
+        ):
+            stores = {"cache": cache_root, "moments": moments_root}
+            write_stores(
+                held, plan.of, plan.rows.known, plan.rows.chosen, Counts(read.counts, ()), **stores, spec=stored
+            )
+
+
+def _missing(model: nn.Module, read: Given) -> dict[str, str]:
+    """What the stores lack, and why."""
+    without = {} if classifies(model) else {"gradient": NO_HEAD}
+    return without | ({"loss": NO_HEAD} if read.counts.size else MISSING)
+
+
+def _seal_heads(
+    model: nn.Module,
+    read: Given,
+    bucket_of: NDArray[np.int16],
+    heads: Attempt,
+    attributes: dict[str, Any],
+    spec: Mapping[str, Any],
+) -> None:
+    """Attention sums over the evaluation sequences of characters; of images and audio nothing."""
+    making = fingerprint(dict(spec))
+    if not read.counts.size:
+        seal_empty(heads, attributes=attributes, fingerprint=making, reason=NO_ATTENTION)
+        return
+    ids = read.values[read.split == EVAL]
+    bucket = bucket_of[ids]
+    if spec["exclude_first"]:
+        bucket[:, 0] = NONE
+    group = group_labels(read.sequence[read.split == EVAL], GROUPS)
+    names, size = tuple(spec["names"]), spec["batch_size"]
+    sums = grouped_sums(model, ids, bucket, names, group=group, batch_size=size)
+    with create(heads, attributes, making) as root:
+        write_heads(root, sums)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Sites to keep and the names of all, the layout of the m rows to keep, and which they are."""
+
+    sites: dict[str, nn.Module]
+    every: list[str]
+    of: Layout
+    rows: "_Rows"
+
+    @property
+    def digest(self) -> str:
+        """Of which rows are kept."""
+        return sample_digest(self.rows.known, self.rows.chosen)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows to keep, in the order of the stores, and where they are in a stream.
+
+    offset: positions before the first patch; length: characters of a sequence, 0 for images and audio; bucket_of: of
+    each id.
+    """
+
+    known: Coordinates
+    chosen: Chosen
+    offset: int = 0
+    length: int = 0
+    bucket_of: NDArray[np.int16] = field(default_factory=lambda: np.zeros(0, np.int16))
+
+    def at(self, rows: NDArray[np.intp], stream: int) -> torch.Tensor:
+        """Positions of some rows in a stream of so many."""
+        position = self.known.position[rows] + self.offset
+        return torch.as_tensor(places(position, length=self.length, stream=stream) if self.length else position)
+
+
+def _plan(model: nn.Module, read: Given, spec: Mapping[str, Any]) -> _Plan:
+    two = _tensor(model, read.values[:2])
+    found = streams(model, read.name, two)
+    sites = {name: found[name] for name in choose_sites(list(found), spec["sites"])}
+    activations, _ = traced(model, sites, read.name, two)
+    _, positions, d = next(iter(activations.values())).shape
+    rows = (_characters if read.counts.size else _tokens)(model, read, positions, spec)
+    at = rows.chosen.rows
+    kept: dict[str, Any] = {n: v[at] for n, v in vars(rows.known).items() if isinstance(v, np.ndarray)}
+    of = Layout(tuple(sites), len(at), d, flat=False)
+    check_size(of, rows.chosen, spec)
+    in_order = replace(rows, known=replace(rows.known, **kept), chosen=replace(rows.chosen, rows=np.arange(of.n)))
+    return _Plan(sites, list(found), of, in_order)
+
+
+def _tokens(model: nn.Module, read: Given, positions: int, spec: Mapping[str, Any]) -> _Rows:
+    """Patches or frames."""
+    config: Any = model.config
+    how: dict[str, Any] = {"patch": getattr(config, "patch_size", None), "where": type(model).__name__}
+    tokens = seen(read.name, read.values, read.mask, positions=positions, **how)
+    known, bucket = coordinates_of(read, tokens, spec)
+    chosen = choose(known, Counts(read.counts, ()), {**spec, "exclude_first": False}, bucket=bucket)
+    return _Rows(known, chosen, tokens.offset)
+
+
+def _characters(model: nn.Module, read: Given, _positions: int, spec: Mapping[str, Any]) -> _Rows:
+    """Characters at which a molecule begins."""
+    config: Any = model.config
+    by, length = spec["buckets"], read.values.shape[1]
+    known = characters_of(read, config.downsampling_rate)
+    number = None if by["edges"] is not None else by["number"]
+    bucket_of = bucket_of_ids(read.counts, (), by["kind"], n=number, edges=by["edges"])
+    return _Rows(known, choose(known, Counts(read.counts, ()), spec), 0, length, bucket_of)
+
+
+def _rows(model: nn.Module, plan: _Plan, read: Given, spec: Mapping[str, Any]) -> dict[str, NDArray[np.float32]]:
+    """Activations, and gradients where there are any, of the rows to keep, (site, m, d); a batch of pieces a pass."""
+    names = VECTORS if classifies(model) else VECTORS[:1]
+    found = {name: np.zeros((len(plan.of.sites), plan.of.n, plan.of.d), np.float32) for name in names}
+    piece = np.searchsorted(read.sequence, plan.rows.known.sequence)
+    for start in range(0, len(read.sequence), spec["batch_size"]):
+        end = start + spec["batch_size"]
+        mine = np.flatnonzero((piece >= start) & (piece < end))
+        sequence = torch.as_tensor(piece[mine] - start)
+        passed = traced(model, plan.sites, read.name, _tensor(model, read.values[start:end]))
+        for name, by_site in zip(names, passed, strict=False):
+            for i, stream in enumerate(by_site.values()):
+                at = plan.rows.at(mine, stream.shape[1])
+                found[name][i, mine] = stream.cpu()[sequence, at].numpy()
+    return found
+
+
+def _tensor(model: nn.Module, values: NDArray[Any]) -> torch.Tensor:
+    first = next(model.parameters())
+    if values.dtype.kind == "i":
+        return as_tensor(values, first.device)
+    return torch.from_numpy(np.ascontiguousarray(values)).to(device=first.device, dtype=first.dtype)

@@ -1,0 +1,16 @@
+"""Rows and moments of one checkpoint that reads images, sound or characters, every bucket."""
+
+from pathlib import Path
+
+from isotrace.job import job
+from isotrace.perception.run import perceive
+
+with job(snakemake) as spec:
+    perceive(
+        Path(snakemake.input.audit),
+        documents=Path(snakemake.input.documents) if snakemake.input.documents else None,
+        cache=Path(snakemake.output.cache),
+        moments=Path(snakemake.output.moments),
+        heads=Path(snakemake.output.heads),
+        spec=spec,
+    )
