@@ -12,7 +12,7 @@ from transformers.models.gpt_oss.modeling_gpt_oss import apply_rotary_pos_emb as
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as rotate
 
 from isotrace.capture import scores
-from isotrace.capture.attention import attention_sums
+from isotrace.capture.attention import attention_sums, grouped_sums
 
 BUCKETS = ("b0", "b1")
 LENGTH = 12
@@ -91,12 +91,18 @@ def windows_of(model):
 
 
 def naive(weights, bucket):
-    """rows (2, 3) and sums of entropy, max_weight, logit_sd (2, 3, H) from weights (b, H, T, T or T + 1)."""
+    """rows (2, 3), entropy, max_weight, logit_sd (2, 3, H), mass (2, 2, H), share; weights (b, H, T, T or T + 1)."""
     total = {name: np.zeros((2, 3, weights.shape[1])) for name in ("entropy", "max_weight", "logit_sd")}
+    total |= {"mass": np.zeros((2, 2, weights.shape[1])), "share": np.zeros((2, 2))}
     rows = np.zeros((2, 3))
     sink = np.full((len(bucket), weights.shape[3] - bucket.shape[1]), -1)
     keys = np.concatenate([bucket, sink], axis=1)
     for s, h, t in np.ndindex(weights.shape[:3]):
+        if bucket[s, t] >= 0 and (weights[s, h, t] > 0).sum() >= 2:
+            for column in range(2):
+                total["mass"][bucket[s, t], column, h] += weights[s, h, t, keys[s] == column].sum()
+                mine = (weights[s, h, t] > 0) & (keys[s] == column)
+                total["share"][bucket[s, t], column] += mine.sum() / (weights[s, h, t] > 0).sum() / weights.shape[1]
         for column in range(3):
             seen = (weights[s, h, t] > 0) & ((keys[s] == column) | (column == 2))
             if bucket[s, t] < 0 or seen.sum() < 2:
@@ -201,12 +207,30 @@ def test_queries_and_keys_are_those_of_the_models_own_projections(family, ids):
             np.testing.assert_allclose(one.q_second[b], np.einsum("nhd,nhe->hde", q, q), rtol=1e-5, atol=1e-5)
 
 
+def test_groups_of_sequences_add_up_to_the_whole(family, ids):
+    """Groups that share batches, whose sums are those of their sequences alone."""
+    model, bucket = base_of(family), bucket_of(ids)
+    group = np.array([0, 1, 1])
+    found = grouped_sums(model, ids.numpy(), bucket, BUCKETS, group=group, batch_size=2)
+    alone = [attention_sums(model, ids.numpy()[group == g], bucket[group == g], BUCKETS, batch_size=1) for g in (0, 1)]
+    for layer, one in enumerate(found):
+        assert len(one.groups) == 2
+        for name in ("q_sum", "k_norm", "entropy", "mass", "share", "rows"):
+            for part, other in zip(one.groups, alone, strict=True):
+                expected = getattr(other[layer], name)
+                np.testing.assert_allclose(getattr(part, name), expected, rtol=1e-4, atol=1e-5, err_msg=name)
+            whole = sum(getattr(part, name) for part in one.groups)
+            np.testing.assert_allclose(getattr(one.total, name), whole, rtol=1e-12)
+        second = sum(other[layer].q_second for other in alone)
+        np.testing.assert_allclose(one.total.q_second, second, rtol=1e-4, atol=1e-5)
+
+
 def test_runs_of_rows_change_last_digits_only(family, ids, monkeypatch):
     model = base_of(family)
     whole = sums_of(model, ids)
     monkeypatch.setattr(scores, "RUN_BYTES", 1)  # a row at a time
     for a, b in zip(whole, sums_of(model, ids), strict=True):
-        for name in ("entropy", "max_weight", "logit_sd", "rows"):
+        for name in ("entropy", "max_weight", "logit_sd", "rows", "mass", "share"):
             np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-6, atol=1e-9)
 
 

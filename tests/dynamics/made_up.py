@@ -52,3 +52,30 @@ def attention(slope, steps=STEPS, heads=4):
                 place = {"layer": layer, "head": head, "query_bucket": "all", "key_bucket": "all"}
                 rows.append(run_keys("decoder", step) | place | {"drift_q": drift, "drift_k": 0.1, "entropy": 0.9})
     return pd.DataFrame(rows)
+
+
+def attention_intervals(value, column="entropy", heads=2, layers=2, steps=STEPS, error=0.01):
+    """Rows of ``column`` = value(x, layer, head), x from 0 to 1, at every query bucket and all."""
+    rows = []
+    for step in steps:
+        for layer in range(layers):
+            for head in range(heads):
+                for b, bucket in enumerate((*BUCKETS, "all")):
+                    y = value(step / STEPS[-1], layer, head) - 0.02 * b * (bucket != "all")
+                    place = {"layer": layer, "head": head, "query_bucket": bucket, "key_bucket": "all"}
+                    known = {"column": column, "value": y, "lo": y - error, "hi": y + error, "reason": ""}
+                    rows.append(run_keys("decoder", step) | place | known)
+    return pd.DataFrame(rows)
+
+
+def norm_drift(value, steps=STEPS, layers=2, error=0.01):
+    """Rows of the metric norm_drift of activations = value(x, layer) at every block and bucket."""
+    rows = []
+    for step in steps:
+        for layer in range(layers):
+            for bucket in BUCKETS:
+                y = value(step / STEPS[-1], layer)
+                place = {"site": f"block.{layer}", "layer": layer, "bucket": bucket, "quantity": "activation"}
+                known = {"metric": "norm_drift", "value": y, "lo": y - error, "hi": y + error, "reason": ""}
+                rows.append(run_keys("decoder", step) | place | known)
+    return pd.DataFrame(rows)

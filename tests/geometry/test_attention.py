@@ -8,7 +8,7 @@ import pytest
 
 from isotrace.geometry.attention import COLUMNS, attention_table
 from isotrace.geometry.head_sums import HeadSums, add, empty_sums, row_sums, token_sums
-from isotrace.geometry.sharpness import sharpness
+from isotrace.geometry.sharpness import sharpness, sharpness_by_bucket
 
 BUCKETS = ("b0", "b1")
 HEADS, KEY_HEADS, WIDTH, LENGTH = 4, 2, 5, 12
@@ -94,6 +94,26 @@ def test_table_equals_a_naive_recomputation() -> None:
         for name, value in expected.items():
             assert row[name] == pytest.approx(value, rel=1e-9), name
     assert (table.reason == "").all()
+
+
+def test_sharpness_by_bucket_is_that_of_each_buckets_keys_alone() -> None:
+    """Also where a bucket underflows beside another, is empty, or has hidden keys with logits that are no numbers."""
+    one = sequence(3)
+    logits, visible, bucket = one["logits"].copy(), one["visible"], one["bucket"]
+    logits[:, :, bucket == 1] -= 2000
+    logits[:, ~visible] = np.nan
+    found = sharpness_by_bucket(logits, visible, bucket, 3)
+    for c, keys in enumerate((bucket == 0, bucket == 1, bucket == 2, bucket > -2)):
+        for t in range(LENGTH):
+            seen = visible[t] & keys
+            assert found.seen[t, c] == seen.sum()
+            if seen.sum() >= 2:
+                own = sharpness(logits[:, [t]], seen[None])
+                for values, value in zip((found.entropy, found.max_weight, found.logit_sd), own, strict=True):
+                    np.testing.assert_allclose(values[:, t, c], value[:, 0], rtol=1e-9, atol=1e-12)
+    weights = np.exp(np.where(visible, one["logits"] - 2000 * (bucket == 1), -np.inf))
+    weights /= weights.sum(axis=2, keepdims=True)
+    np.testing.assert_allclose(found.mass[:, :, 0], weights[:, :, bucket == 0].sum(axis=2), rtol=1e-9)
 
 
 def test_uniform_attention_is_not_sharp() -> None:

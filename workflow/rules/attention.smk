@@ -2,7 +2,9 @@ rule attention:
     input:
         heads="<results>/attention/{model}/{checkpoint}.json",
     output:
-        table="<results>/attention/{model}/{checkpoint}.parquet",
+        attention="<results>/attention/{model}/{checkpoint}.parquet",
+        intervals="<results>/attention_intervals/{model}/{checkpoint}.parquet",
+        mass="<results>/attention_mass/{model}/{checkpoint}.parquet",
     log:
         "<logs>/attention/{model}/{checkpoint}.log",
     benchmark:

@@ -6,6 +6,8 @@ in some that have none; sums are added up a run of positions at a time, so no (n
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from isotrace.capture.scores import Scores
 from isotrace.capture.trace import as_tensor
 from isotrace.corpus.sample import IGNORED
 from isotrace.errors import DataError
-from isotrace.geometry.head_sums import HeadSums, add, row_sums, token_sums
+from isotrace.geometry.head_sums import Float, Grouped, HeadSums, add, row_sums, token_sums, without_second
 
 NAME = "isotrace"
 MASK_BYTES = 2**25
@@ -33,41 +35,52 @@ class Unavailable(DataError):
 
 
 class Reader:
-    """Collects the sums of every attention layer while a batch runs; set ``bucket`` (b, T) before each."""
+    """Collects the sums of every attention layer while a batch runs; set ``bucket`` (b, T), ``group`` (b,) before."""
 
     def __init__(self, buckets: tuple[str, ...]) -> None:
         self.buckets = buckets
         self.bucket: NDArray[np.integer] = np.empty((0, 0), np.int64)
-        self.sums: dict[int, HeadSums] = {}
+        self.group: NDArray[np.integer] = np.empty(0, np.int64)
+        self._sums: dict[tuple[int, int], HeadSums] = {}  # by layer and group, without second moments
+        self._second: dict[int, Float] = {}  # one a layer, whatever the number of groups
         self._layers: dict[nn.Module, int] = {}
 
     def tokens(self, module: nn.Module, scores: Scores) -> None:
         """Add the queries and keys of a layer."""
-        for i, bucket in enumerate(self._buckets(scores)):
-            query, key = _array(scores.query[i]), _array(scores.key[i])
-            self._add(token_sums(self._layer(module), self.buckets, query=query, key=key, bucket=bucket))
+        layer = self._layer(module)
+        for group, bucket, *given in zip(self.group, self._buckets(scores), scores.query, scores.key, strict=True):
+            query, key = map(_array, given)
+            one = token_sums(layer, self.buckets, query=query, key=key, bucket=bucket)
+            at, slim = (layer, int(group)), without_second(one)
+            self._sums[at] = add(self._sums[at], slim) if at in self._sums else slim
+            self._second[layer] = self._second[layer] + one.q_second if layer in self._second else one.q_second
 
     def rows(self, module: nn.Module, scores: Scores, rows: slice, logits: Tensor, visible: Tensor) -> None:
         """Add a run of a layer's query positions: logits (b, H, R, T), visible (b, R, T)."""
         sink = [] if scores.sink is None else [-1]
-        for i, bucket in enumerate(self._buckets(scores)):
-            one = row_sums(
-                self.sums[self._layer(module)],
+        for i, (group, bucket) in enumerate(zip(self.group, self._buckets(scores), strict=True)):
+            at = self._layer(module), int(group)
+            self._sums[at] = row_sums(
+                self._sums[at],
                 logits=_array(logits[i]),
                 visible=visible[i].cpu().numpy(),
                 query_bucket=bucket[rows],
                 key_bucket=np.append(bucket, np.array(sink, bucket.dtype)),
             )
-            self.sums[one.layer] = one
+
+    def grouped(self) -> list[Grouped]:
+        """What was collected, by depth."""
+        found = []
+        for layer, second in sorted(self._second.items()):
+            groups = [one for (n, _), one in sorted(self._sums.items()) if n == layer]
+            found.append(Grouped(replace(reduce(add, groups), q_second=second), tuple(groups)))
+        return found
 
     def _buckets(self, scores: Scores) -> NDArray[np.integer]:
         return self.bucket if scores.at is None else self.bucket[:, scores.at.cpu().numpy()]
 
     def _layer(self, module: nn.Module) -> int:
         return self._layers.setdefault(module, len(self._layers))  # in order of depth; not every family numbers them
-
-    def _add(self, one: HeadSums) -> None:
-        self.sums[one.layer] = add(self.sums[one.layer], one) if one.layer in self.sums else one
 
 
 _reader: list[Reader] = []
@@ -161,6 +174,20 @@ def attention_sums(
     batch_size: int,
 ) -> list[HeadSums]:
     """Sums of every attention layer over passes (p, T); bucket (p, T) is -1 for tokens of no bucket."""
+    one = np.zeros(len(inputs), np.int64)
+    return [layer.total for layer in grouped_sums(model, inputs, bucket, buckets, group=one, batch_size=batch_size)]
+
+
+def grouped_sums(
+    model: Any,
+    inputs: NDArray[np.integer],
+    bucket: NDArray[np.integer],
+    buckets: tuple[str, ...],
+    *,
+    group: NDArray[np.integer],
+    batch_size: int,
+) -> list[Grouped]:
+    """As ``attention_sums``, and by group of sequences as well; group (p,)."""
     reader = Reader(buckets)
     device = next(model.parameters()).device
     size = max(1, min(batch_size, MASK_BYTES // (4 * inputs.shape[1] ** 2)))
@@ -172,11 +199,12 @@ def attention_sums(
         stack.enter_context(torch.no_grad())
         for start in range(0, len(inputs), size):
             batch = slice(start, start + size)
-            reader.bucket = bucket[batch]
+            reader.bucket, reader.group = bucket[batch], group[batch]
             _run(model, as_tensor(inputs[batch], device))
-    if not reader.sums:
+    found = reader.grouped()
+    if not found:
         raise Unavailable(f"{type(model).__name__}: attention is not available, its layers offer no seam to read it")
-    return [reader.sums[layer] for layer in sorted(reader.sums)]
+    return found
 
 
 def _run(model: Any, ids: Tensor) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from isotrace.capture.attention import Unavailable, attention_sums
+from isotrace.capture.accumulate import GROUPS
+from isotrace.capture.attention import Unavailable, grouped_sums
 from isotrace.capture.device import place, repeatable
 from isotrace.capture.heads import write_heads
 from isotrace.capture.maps import Maps, find_maps
@@ -24,6 +25,7 @@ from isotrace.checkpoints.unread import captured_from
 from isotrace.corpus.stores import Passes, read_passes
 from isotrace.corpus.tokens import EVAL
 from isotrace.errors import ConfigError
+from isotrace.geometry.jackknife import group_labels
 from isotrace.limits import check_limits
 from isotrace.ownership import Attempt, claim
 from isotrace.store import create, fingerprint, seal_empty
@@ -100,8 +102,9 @@ def _seal_heads(
     if passes.exclude_first:
         bucket[:, 0] = -1
     try:
-        sums = attention_sums(
-            model, passes.inputs[chosen], bucket, tuple(spec["buckets"]), batch_size=spec["batch_size"]
+        group = group_labels(passes.sequence[chosen], GROUPS)
+        sums = grouped_sums(
+            model, passes.inputs[chosen], bucket, tuple(spec["buckets"]), group=group, batch_size=spec["batch_size"]
         )
     except Unavailable as missing:
         seal_empty(heads, attributes=attributes, fingerprint=fingerprint(spec), reason=str(missing))

@@ -58,7 +58,7 @@ def plan(sites: Mapping[str, nn.Module], maps: Maps, d: int, passes: Passes, spe
         quantities=len(quantities(maps)),
         groups=groups,
         matrices=tuple((n, *shape) for shape, n in shapes.items()) if spec["weight_gradients"] == "matrices" else (),
-        heads=((1, 1),),
+        heads=((1, 1), (1, 1, 1)),
     )
 
 

@@ -6,7 +6,7 @@ Spearman 1904, over the checkpoints of a run; with runs as the unit for a p-valu
 import numpy as np
 
 from isotrace.dynamics.rows import SIMULATED, WITHIN_RUN, Family, Float, Row, across_run
-from isotrace.dynamics.series import Series, run_means, with_bucket_means
+from isotrace.dynamics.series import Series, block_of, run_means, with_bucket_means
 
 
 def rank_correlation(x: Float, y: Float) -> Float:
@@ -34,7 +34,8 @@ def _effect(first: Series, second: Series, lag: int) -> float:
     return float(rank_correlation(first.value[i], second.value[j]))
 
 
-def _in_run(family: Family, first: Series, second: Series, lag: int) -> Row:
+def in_run(family: Family, first: Series, second: Series, lag: int) -> Row:
+    """Rank correlation of two series of one run, with the interval that their errors make."""
     i, j = _matched(first, second, lag)
     effect = _effect(first, second, lag)
     notes, method = [WITHIN_RUN], f"over checkpoints, lag {lag}"
@@ -58,12 +59,12 @@ def _in_run(family: Family, first: Series, second: Series, lag: int) -> Row:
 def correlation(family: Family, against: list[Series], lag: int) -> list[Row]:
     """Rank correlation of a family's series with another quantity's, the other ``lag`` checkpoints later."""
     others = {(s.model, s.site, s.bucket): s for s in with_bucket_means(against)}
-    pairs = [
-        (s, others[s.model, s.site, s.bucket])
-        for s in with_bucket_means(family.series)
-        if (s.model, s.site, s.bucket) in others
-    ]
-    rows = [_in_run(family, first, second, lag) for first, second in pairs]
+    pairs = []
+    for s in with_bucket_means(family.series):
+        # A head is set against the whole block where the other quantity has no heads.
+        second = others.get((s.model, s.site, s.bucket)) or others.get((s.model, block_of(s.site), s.bucket))
+        pairs += [(s, second)] if second else []
+    rows = [in_run(family, first, second, lag) for first, second in pairs]
     means = {s.model: s for s in run_means(against)}
     for group, models in family.groups().items():
         runs = [s for s in run_means(family.series) if s.model in models and s.model in means]

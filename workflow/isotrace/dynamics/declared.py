@@ -24,6 +24,11 @@ MEASURES = (
     "attention.drift_k",
     "attention.mean_cosine_qk",
     "attention.sharpness",
+    "attention_intervals.value",
+    "attention_intervals.one_minus",
+    "attention_intervals.magnitude",
+    "attention_mass.log_ratio",
+    "dynamics.effect",
 )
 REDUCTIONS = ("geometric_mean", "mean", "max", "min", "bootstrap_mean")
 SELECTORS = {
@@ -33,6 +38,7 @@ SELECTORS = {
 }
 TESTS = ("trend", "early_late", "ordered_buckets", "change_point", "mixed", "shared_run", "correlation")
 SERIES = ("model", "checkpoint", "site", "bucket", "layer", "head")
+APART = ("head", "query_bucket", "key_bucket")
 DEFAULTED = ("rank", "method", "null_space")
 COMPARISONS = ("none", "difference", "log_ratio")
 
@@ -83,7 +89,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Family:
-    """Series tested together; ``against`` and ``lag`` (checkpoints) are for the test ``correlation``."""
+    """Series tested together; ``against`` and ``lag`` (checkpoints) are for the test ``correlation``.
+
+    ``apart`` (head, query_bucket or key_bucket; "" for none): what tells series of attention apart beside the layer.
+    """
 
     name: str
     measure: str
@@ -91,6 +100,7 @@ class Family:
     tests: tuple[str, ...]
     against: tuple[str, Mapping[str, tuple[Any, ...]]] | None
     lag: int
+    apart: str = ""
 
 
 def _one_of(value: Any, allowed: tuple[str, ...], path: str) -> str:
@@ -218,7 +228,7 @@ def families(declared: Mapping[str, Any]) -> tuple[Family, ...]:
     found = []
     for name, entry in _mapping(declared.get("families", {}), "families").items():
         path = f"families.{name}"
-        fields = _mapping(entry, path, ("measure", "where", "tests", "against", "lag"))
+        fields = _mapping(entry, path, ("measure", "where", "tests", "against", "lag", "apart"))
         tests = tuple(_one_of(t, TESTS, f"{path}.tests") for t in fields.get("tests", []))
         against = None
         if "against" in fields:
@@ -229,7 +239,10 @@ def families(declared: Mapping[str, Any]) -> tuple[Family, ...]:
             raise ConfigError(f"{path}.tests: {list(tests)}; correlation needs against, and nothing else does")
         measure = _one_of(fields.get("measure"), MEASURES, f"{path}.measure")
         where = _lists(fields.get("where", {}), f"{path}.where")
-        for read, kept in ((measure, where), *([against] if against else [])):
-            _check_fixed(kept, read, set(SERIES), path)
-        found.append(Family(name, measure, where, tests, against, int(fields.get("lag", 0))))
+        allowed = tuple(key for key in APART if key in keys_of(measure.split(".")[0]))
+        apart = _one_of(fields["apart"], allowed, f"{path}.apart") if "apart" in fields else ""
+        _check_fixed(where, measure, {*SERIES, apart}, path)
+        if against:
+            _check_fixed(against[1], against[0], set(SERIES), path)
+        found.append(Family(name, measure, where, tests, against, int(fields.get("lag", 0)), apart))
     return tuple(found)

@@ -79,6 +79,17 @@ def _sharpness(frame: pd.DataFrame) -> pd.DataFrame:
     return _interval(1 - frame["entropy"], np.nan, np.nan)
 
 
+def _one_minus(frame: pd.DataFrame) -> pd.DataFrame:
+    return _interval(1 - frame["value"], 1 - frame["hi"], 1 - frame["lo"])
+
+
+def magnitude(frame: pd.DataFrame) -> pd.DataFrame:
+    """The value without its sign; an interval that contains 0 begins there."""
+    value, lo, hi = (frame[name].astype(float) for name in ("value", "lo", "hi"))
+    nearest = pd.concat([lo, -hi, 0 * lo], axis=1).max(axis=1, skipna=False)
+    return _interval(value.abs(), nearest, pd.concat([lo.abs(), hi.abs()], axis=1).max(axis=1, skipna=False))
+
+
 MEASURES: dict[str, Measure] = {
     "energy.ratio": Measure("energy", energy_ratio, log=True),
     "energy.enrichment": Measure("energy", _enrichment, log=True),
@@ -92,6 +103,11 @@ MEASURES: dict[str, Measure] = {
     "attention.drift_k": Measure("attention", _column("drift_k")),
     "attention.mean_cosine_qk": Measure("attention", _column("mean_cosine_qk")),
     "attention.sharpness": Measure("attention", _sharpness),
+    "attention_intervals.value": Measure("attention_intervals", _column("value", "lo", "hi")),
+    "attention_intervals.one_minus": Measure("attention_intervals", _one_minus),
+    "attention_intervals.magnitude": Measure("attention_intervals", magnitude),
+    "attention_mass.log_ratio": Measure("attention_mass", _column("log_ratio", "lo", "hi")),
+    "dynamics.effect": Measure("dynamics", _column("effect", "lo", "hi")),
 }
 
 
@@ -108,6 +124,8 @@ def missing_cells(name: str, tables: Tables, found: pd.DataFrame) -> pd.DataFram
         return found.iloc[:0]
     frame = tables[measure.table]
     place = next(key for key in ("site", "query_bucket") if key in frame)
+    if "checkpoint" not in frame:
+        return found.iloc[:0]
     known = [c for c in RUN if c in found]
     same = ["model", *(["bucket"] if "bucket" in found else [])]
     dead = frame[frame[place] == ""][list(dict.fromkeys([*known, *same]))].drop_duplicates()
@@ -136,4 +154,4 @@ def cells(
     for column, values in {**wanted, **where}.items():
         keep &= frame[column].isin(list(values))
     frame = frame[keep].reset_index(drop=True)
-    return pd.concat([frame[names], measure.values(frame)], axis=1)
+    return pd.concat([frame.reindex(columns=names), measure.values(frame)], axis=1)

@@ -50,18 +50,30 @@ class Series:
         return np.asarray(self.value + noise * np.where(noise > 0, up, down) / z)
 
 
-def _placed(cells: pd.DataFrame) -> pd.DataFrame:
-    """Cells with a site and a bucket: attention layers are their block, tables without buckets have ``all``."""
-    known = {} if "bucket" in cells else {"bucket": "all"}
-    if "site" not in cells:
-        return cells.assign(site="block." + cells["layer"].astype(str), **known)
-    return cells.assign(**known)
+def _placed(cells: pd.DataFrame, apart: str) -> pd.DataFrame:
+    """Cells with a site and a bucket: attention layers are their block, tables without buckets have ``all``.
+
+    ``apart``: a head is a site of its own, ``block.2.head.3``; a query or key bucket is the bucket.
+    """
+    if "site" in cells:
+        return cells if "bucket" in cells else cells.assign(bucket="all")
+    layer = "block." + cells["layer"].astype(str)
+    if apart == "head":
+        return cells.assign(site=layer + ".head." + cells["head"].astype(str), bucket="all")
+    if not apart:
+        return cells.assign(site=layer, bucket="all")
+    return cells.assign(site=layer, bucket=cells[apart])[~cells[apart].isin(["all", "none"])]
 
 
-def build(cells: pd.DataFrame, measure: Measure) -> list[Series]:
-    """One series a model, site and bucket, heads averaged; checkpoints without a value are left out."""
+def block_of(site: str) -> str:
+    """The block of a head's site; any other site as it is."""
+    return site.partition(".head.")[0]
+
+
+def build(cells: pd.DataFrame, measure: Measure, apart: str = "") -> list[Series]:
+    """One series a model, site and bucket, heads averaged unless ``apart``; checkpoints without a value left out."""
     values = ["estimate", "lo", "hi"]
-    cells = _placed(cells)
+    cells = _placed(cells, apart)
     if measure.log:
         cells = cells.assign(**{v: np.log(cells[v].astype(float).where(cells[v].astype(float) > 0)) for v in values})
     keys = ["model", "site", "bucket"]

@@ -26,13 +26,15 @@ def defaults(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {name: spec[name] for name in vocabulary.DEFAULTED}
 
 
-def _series(name: str, where: Mapping[str, tuple[Any, ...]], tables: Tables, spec: Mapping[str, Any]) -> list[Series]:
-    return build(cells(name, tables, where, defaults(spec)), MEASURES[name])
+def _series(
+    name: str, where: Mapping[str, tuple[Any, ...]], tables: Tables, spec: Mapping[str, Any], apart: str = ""
+) -> list[Series]:
+    return build(cells(name, tables, where, defaults(spec)), MEASURES[name], apart)
 
 
 def _label(measure: str, where: Mapping[str, tuple[Any, ...]]) -> str:
     """``energy.ratio of gradient`` and the like: the measure and what tells its rows apart."""
-    words = [str(where[c][0]) for c in ("metric", "quantity", "kind", "of", "estimator") if c in where]
+    words = [str(where[c][0]) for c in ("metric", "quantity", "kind", "of", "estimator", "column") if c in where]
     return " of ".join([measure, " ".join(words)]) if words else measure
 
 
@@ -48,7 +50,7 @@ def _adjusted(rows: list[Row]) -> list[Row]:
 
 
 def _family_rows(family: vocabulary.Family, tables: Tables, spec: Mapping[str, Any]) -> list[Row]:
-    series = _series(family.measure, family.where, tables, spec)
+    series = _series(family.measure, family.where, tables, spec, family.apart)
     quantity = _label(family.measure, family.where)
     if family.against:
         quantity = f"{quantity} against {_label(*family.against)}"

@@ -46,48 +46,55 @@ def attention_table(layers: Iterable[HeadSums]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 
 
-def _layer_table(sums: HeadSums) -> pd.DataFrame:
-    """Every measure as an array (heads, query buckets + 1, key buckets + 1), then one row an entry."""
+def drift_and_sharpness(sums: HeadSums) -> dict[str, Float]:
+    """What needs no second moments, by name: arrays that broadcast to (H, query buckets + 1, key buckets + 1)."""
     group = sums.q_sum.shape[1] // sums.k_sum.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):
         q_mean, q_length = _means(sums.q_sum, sums.q_norm, sums.q_count)
         k_mean, k_length = (np.repeat(x, group, axis=0) for x in _means(sums.k_sum, sums.k_norm, sums.k_count))
         dot = np.einsum("hqd,hkd->hqk", q_mean, k_mean)
         q_drift, k_drift = np.linalg.norm(q_mean, axis=2), np.linalg.norm(k_mean, axis=2)
-        share, first = _first_direction(_with_all(sums.q_second).swapaxes(0, 1), q_mean)
-        # _with_all runs down the query axis; the key axis already ends with every visible key
-        rows = _with_all(sums.rows)[:, :, None]
-        sharp = {name: (_with_all(getattr(sums, name)) / rows).transpose(2, 0, 1) for name in SHARPNESS}
-        measures = {
+        # with_all runs down the query axis; the key axis already ends with every visible key
+        rows = with_all(sums.rows)[:, :, None]
+        return {
             "mean_norm_q": q_length[:, :, None],
             "mean_norm_k": k_length[:, None, :],
             "drift_q": (q_drift / q_length)[:, :, None],
             "drift_k": (k_drift / k_length)[:, None, :],
             "mean_cosine_qk": dot / (q_drift[:, :, None] * k_drift[:, None, :]),
             "mean_dot_qk": dot,
-            "k_sign": np.sign(np.einsum("hqd,hkd->hqk", first, k_mean)),
-            "sigma1_share_q": share[:, :, None],
-            **sharp,
+            **{name: (with_all(getattr(sums, name)) / rows).transpose(2, 0, 1) for name in SHARPNESS},
         }
+
+
+def _layer_table(sums: HeadSums) -> pd.DataFrame:
+    """Every measure as an array (heads, query buckets + 1, key buckets + 1), then one row an entry."""
+    group = sums.q_sum.shape[1] // sums.k_sum.shape[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        q_mean, _ = _means(sums.q_sum, sums.q_norm, sums.q_count)
+        k_mean = np.repeat(_means(sums.k_sum, sums.k_norm, sums.k_count)[0], group, axis=0)
+        share, first = _first_direction(with_all(sums.q_second).swapaxes(0, 1), q_mean)
+        sign = np.sign(np.einsum("hqd,hkd->hqk", first, k_mean))
+    measures = drift_and_sharpness(sums) | {"k_sign": sign, "sigma1_share_q": share[:, :, None]}
     names = [*sums.buckets, ALL]
     axes = [range(sums.q_sum.shape[1]), names, names]
     frame = pd.MultiIndex.from_product(axes, names=["head", "query_bucket", "key_bucket"]).to_frame(index=False)
     for name, values in measures.items():
-        frame[name] = np.broadcast_to(values, dot.shape).ravel()
+        frame[name] = np.broadcast_to(values, sign.shape).ravel()
     frame["layer"] = sums.layer
     frame["reason"] = [_reason(row) for row in frame.to_dict("records")]
     return frame[COLUMNS]
 
 
-def _with_all(sums: Float) -> Float:
+def with_all(sums: Float) -> Float:
     """The sums (B, ...) with their total over buckets appended, (B + 1, ...)."""
     return np.concatenate([sums, sums.sum(axis=0, keepdims=True)])
 
 
 def _means(total: Float, length: Float, count: Float) -> tuple[Float, Float]:
     """Mean vectors (heads, B + 1, d_h) and mean lengths (heads, B + 1)."""
-    n = _with_all(count)[:, None]
-    return (_with_all(total) / n[:, :, None]).swapaxes(0, 1), (_with_all(length) / n).T
+    n = with_all(count)[:, None]
+    return (with_all(total) / n[:, :, None]).swapaxes(0, 1), (with_all(length) / n).T
 
 
 def _first_direction(second: Float, mean: Float) -> tuple[Float, Float]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from isotrace.geometry.sharpness import sharpness_by_column
+from isotrace.geometry.sharpness import sharpness_by_bucket
 
 Float = NDArray[np.float64]
 
@@ -19,11 +19,13 @@ SHARPNESS = ("entropy", "max_weight", "logit_sd")
 class HeadSums:
     """Float64 sums over the tokens of one layer; H query heads, K key heads (H a multiple of K), B buckets.
 
-    q_count (B,), q_sum (B, H, d_h), q_norm (B, H) sum of |q|, q_second (B, H, d_h, d_h) sum of q q^T;
-    k_count (B,), k_sum (B, K, d_h), k_norm (B, K): by the bucket of the query's or key's token.
-    Sharpness by query bucket and, on the second axis, key bucket with *every visible key* last:
+    q_count (B,), q_sum (B, H, d_h), q_norm (B, H) sum of |q|, q_second (B, H, d_h, d_h) sum of q q^T, or
+    (B, H, 0, 0) where it is not kept; k_count (B,), k_sum (B, K, d_h), k_norm (B, K): by the bucket of the
+    query's or key's token. Sharpness by query bucket and, on the second axis, key bucket with *every visible key* last:
     rows (B, B + 1) how many query rows saw at least two of those keys; entropy, max_weight and
-    logit_sd (B, B + 1, H) sums over those rows, see ``sharpness.sharpness``.
+    logit_sd (B, B + 1, H) sums over those rows, see ``sharpness.sharpness``. Of the query rows that saw at least two
+    keys: mass (B, B, H) sum of the attention weight that a key bucket received, share (B, B) sum of its share of the
+    visible keys.
     """
 
     layer: int
@@ -39,6 +41,8 @@ class HeadSums:
     entropy: Float
     max_weight: Float
     logit_sd: Float
+    mass: Float
+    share: Float
 
     def __post_init__(self) -> None:
         b, h, d = self.q_sum.shape
@@ -46,11 +50,13 @@ class HeadSums:
         wanted = {
             "q_count": (b,),
             "q_norm": (b, h),
-            "q_second": (b, h, d, d),
+            "q_second": (b, h, d, d) if self.q_second.size else (b, h, 0, 0),
             "k_count": (b,),
             "k_sum": (b, k, d),
             "k_norm": (b, k),
             "rows": (b, b + 1),
+            "mass": (b, b, h),
+            "share": (b, b),
         } | dict.fromkeys(SHARPNESS, (b, b + 1, h))
         for name, shape in wanted.items():
             if getattr(self, name).shape != shape:
@@ -59,16 +65,19 @@ class HeadSums:
             raise ValueError(f"{len(self.buckets)} bucket names for {b} buckets, {h} heads over {k} key heads")
 
 
-def empty_sums(layer: int, buckets: tuple[str, ...], *, heads: int, key_heads: int, width: int) -> HeadSums:
+def empty_sums(
+    layer: int, buckets: tuple[str, ...], *, heads: int, key_heads: int, width: int, second: bool = True
+) -> HeadSums:
     """Zero sums: B buckets, ``heads`` query heads and ``key_heads`` key heads of ``width``."""
     b, sharp = len(buckets), (len(buckets), len(buckets) + 1, heads)
+    kept = width if second else 0
     return HeadSums(
         layer,
         buckets,
         q_count=np.zeros(b),
         q_sum=np.zeros((b, heads, width)),
         q_norm=np.zeros((b, heads)),
-        q_second=np.zeros((b, heads, width, width)),
+        q_second=np.zeros((b, heads, kept, kept)),
         k_count=np.zeros(b),
         k_sum=np.zeros((b, key_heads, width)),
         k_norm=np.zeros((b, key_heads)),
@@ -76,17 +85,28 @@ def empty_sums(layer: int, buckets: tuple[str, ...], *, heads: int, key_heads: i
         entropy=np.zeros(sharp),
         max_weight=np.zeros(sharp),
         logit_sd=np.zeros(sharp),
+        mass=np.zeros((b, b, heads)),
+        share=np.zeros((b, b)),
     )
 
 
 def pack(sums: HeadSums) -> Float:
-    """All sums one after the other, (values,), in the order of the fields: one array instead of eleven files."""
+    """All sums one after the other, (values,), in the order of the fields: one array instead of a file each."""
     return np.concatenate([getattr(sums, name).ravel() for name in _arrays(sums)])
 
 
-def unpack(values: Float, layer: int, buckets: tuple[str, ...], *, heads: int, key_heads: int, width: int) -> HeadSums:
-    """The inverse of ``pack``."""
-    zero = empty_sums(layer, buckets, heads=heads, key_heads=key_heads, width=width)
+def unpack(
+    values: Float,
+    layer: int,
+    buckets: tuple[str, ...],
+    *,
+    heads: int,
+    key_heads: int,
+    width: int,
+    second: bool = True,
+) -> HeadSums:
+    """The inverse of ``pack``; without ``second``, of sums that do not keep it."""
+    zero = empty_sums(layer, buckets, heads=heads, key_heads=key_heads, width=width, second=second)
     shapes = {name: getattr(zero, name).shape for name in _arrays(zero)}
     parts = np.split(values, np.cumsum([int(np.prod(shape)) for shape in shapes.values()])[:-1])
     found = {name: part.reshape(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
@@ -139,12 +159,35 @@ def row_sums(
     logits (H, R, T) as the softmax receives them, visible (R, T); buckets (R,) and (T,) as in ``token_sums``. A key
     of no bucket, a sink among them, is one of "every visible key".
     """
-    b = np.arange(len(sums.buckets))[:, None]
-    weight = (query_bucket[None, :] == b).astype(np.float64)
-    columns = np.concatenate([key_bucket[None, :] == b, np.ones((1, len(key_bucket)), np.bool_)])
-    seen = visible.astype(np.float64) @ columns.T  # (R, B + 1)
-    usable = seen >= 2
-    sharp = [np.where(usable, values, 0.0) for values in sharpness_by_column(logits, visible, columns, seen)]
-    added = [np.einsum("bt,htc->bch", weight, values) for values in sharp]
-    more = {name: getattr(sums, name) + one for name, one in zip(SHARPNESS, added, strict=True)}
-    return replace(sums, rows=sums.rows + weight @ usable, **more)
+    weight = (query_bucket[None, :] == np.arange(len(sums.buckets))[:, None]).astype(np.float64)
+    found = sharpness_by_bucket(logits, visible, key_bucket, len(sums.buckets))
+    usable = found.seen >= 2
+    weighed = weight * usable[:, -1]  # rows with two visible keys
+    share = found.seen[:, :-1] / np.maximum(found.seen[:, -1:], 1)
+    sharp = {name: _by_bucket(weight, np.where(usable, getattr(found, name), 0.0)) for name in SHARPNESS}
+    more = sharp | {"mass": _by_bucket(weighed, found.mass), "share": weighed @ share, "rows": weight @ usable}
+    return replace(sums, **{name: getattr(sums, name) + one for name, one in more.items()})
+
+
+def _by_bucket(weight: Float, values: Float) -> Float:
+    """Values (H, R, C) of query rows added up by bucket, (B, C, H), weight (B, R)."""
+    return (weight @ values).transpose(1, 2, 0)
+
+
+def without_second(sums: HeadSums) -> HeadSums:
+    """The sums without the second moments of queries, which take most of their memory."""
+    b, h, _ = sums.q_sum.shape
+    return replace(sums, q_second=np.zeros((b, h, 0, 0)))
+
+
+def less(whole: HeadSums, part: HeadSums) -> HeadSums:
+    """The sums over the tokens of ``whole`` that are not in ``part``, neither with second moments."""
+    return replace(whole, **{name: getattr(whole, name) - getattr(part, name) for name in _arrays(whole)})
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """The sums of one layer over all tokens, and of each group of sequences without second moments."""
+
+    total: HeadSums
+    groups: tuple[HeadSums, ...]

@@ -42,15 +42,19 @@ def corrected(values: Array) -> Array:
     return np.asarray(groups * values[..., 0] - (groups - 1) * values[..., 1:].mean(axis=-1))
 
 
+def margins(replicates: Array, confidence: float) -> Array:
+    """Half the width (...) of intervals from replicates (G, ...), each with one of G >= 2 groups left out."""
+    groups = len(replicates)
+    error = np.sqrt((groups - 1) / groups * ((replicates - replicates.mean(axis=0)) ** 2).sum(axis=0))
+    return np.asarray(stdtrit(groups - 1, (1 + confidence) / 2) * error)
+
+
 def jackknife(values: Array, confidence: float) -> Jackknife:
     """Estimates from values (1 + G,): the whole, then each with one group left out.
 
     The margin is Student's quantile with G - 1 degrees of freedom times the jackknife standard error.
     """
-    groups = values.size - 1
-    spread = values[1:] - values[1:].mean()
-    error = float(np.sqrt((groups - 1) / groups * (spread @ spread)))
-    margin = float(stdtrit(groups - 1, (1 + confidence) / 2)) * error
+    margin = float(margins(values[1:], confidence))
     whole, better = float(values[0]), float(corrected(values))
     return Jackknife(
         Estimate(whole, whole - margin, whole + margin), Estimate(better, better - margin, better + margin), margin

@@ -3,36 +3,74 @@
 Godey, de la Clergerie, Sagot 2024 for the entropy; the others are our choice.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
 
 
-def sharpness_by_column(
-    logits: Float, visible: NDArray[np.bool_], columns: NDArray[np.bool_], seen: Float
-) -> tuple[Float, Float, Float]:
-    """``sharpness`` of every query over each set of keys ``columns`` (C, T), from one exponential: (H, T, C) each.
+@dataclass(frozen=True)
+class ByBucket:
+    """Of R query rows over the keys of each of B buckets and, last, over every visible key.
 
-    Entries with fewer than two visible keys are left undefined.
+    seen (R, B + 1) visible keys; entropy, max_weight, logit_sd, each (H, R, B + 1), as in ``sharpness``, undefined
+    where fewer than two are visible; mass (H, R, B) the attention weight that a bucket's keys receive.
     """
-    top = np.where(visible, logits, -np.inf).max(axis=2, keepdims=True)
-    shifted = np.where(visible, logits - top, 0.0)
-    raised = np.where(visible, np.exp(shifted), 0.0)
-    indicator = columns.T.astype(np.float64)
-    total, weighted = raised @ indicator, (raised * shifted) @ indicator
-    largest = np.stack([(raised * column).max(axis=2) for column in columns], axis=2)
+
+    seen: Float
+    entropy: Float
+    max_weight: Float
+    logit_sd: Float
+    mass: Float
+
+
+def sharpness_by_bucket(
+    logits: Float, visible: NDArray[np.bool_], key_bucket: NDArray[np.integer], buckets: int
+) -> ByBucket:
+    """``ByBucket`` from one exponential; logits (H, R, T), visible (R, T), key_bucket (T,) in -1..B-1."""
+    used = np.flatnonzero(visible.any(axis=0))
+    used = used[np.argsort(key_bucket[used], kind="stable")]  # a bucket's keys side by side
+    bucket, hidden = key_bucket[used], ~visible[:, used]
+    indicator = np.ones((len(used), buckets + 1))
+    indicator[:, :buckets] = bucket[:, None] == np.arange(buckets)
+    shifted = np.take(logits, used, axis=2)  # from here on in place: fresh memory costs as much as an exponential
+    np.copyto(shifted, -np.inf, where=hidden)
+    largest = _largest(shifted, bucket, buckets)
+    top = largest[:, :, -1:]
+    with np.errstate(invalid="ignore"):  # a row may see nothing
+        shifted -= top
+    np.copyto(shifted, 0.0, where=hidden)
+    raised, shown = np.exp(shifted), (~hidden).astype(np.float64)
+    raised *= shown
+    seen = shown @ indicator
+    total, first = raised @ indicator, shifted @ indicator
+    raised *= shifted
+    weighted = raised @ indicator
+    shifted *= shifted
     with np.errstate(divide="ignore", invalid="ignore"):
         entropy = (np.log(total) - weighted / total) / np.log(seen)
-        mean = (shifted @ indicator) / seen
-        variance = (shifted**2 @ indicator) / seen - mean**2
-        result = entropy, largest / total, np.sqrt(np.maximum(variance, 0.0))
-    lost = (seen >= 2) & (total == 0)  # every key of the set underflows beside the row's largest logit
+        variance = (shifted @ indicator) / seen - (first / seen) ** 2
+        found = entropy, np.exp(largest - top) / total, np.sqrt(np.maximum(variance, 0.0))
+    lost = (seen >= 2) & (total == 0)  # every key of the bucket underflows beside the row's largest logit
     for h, t, c in np.argwhere(lost):
-        one = sharpness(logits[h : h + 1, t : t + 1], (visible[t] & columns[c])[None])
-        for values, value in zip(result, one, strict=True):
+        mine = used[~hidden[t] & (indicator[:, c] > 0)]
+        one = sharpness(logits[h : h + 1, t : t + 1, mine], np.ones((1, len(mine)), np.bool_))
+        for values, value in zip(found, one, strict=True):
             values[h, t, c] = value[0, 0]
-    return result
+    whole = np.where(total[:, :, -1:] > 0, total[:, :, -1:], 1.0)  # a row that sees nothing gives nothing
+    return ByBucket(seen, *found, mass=total[:, :, :-1] / whole)
+
+
+def _largest(logits: Float, bucket: NDArray[np.integer], buckets: int) -> Float:
+    """The largest logit (H, R, B + 1) of each bucket's keys, which lie side by side, and of all; -inf of none."""
+    present, first = np.unique(bucket, return_index=True)
+    of_each = np.maximum.reduceat(logits, first, axis=2)
+    largest = np.full((*logits.shape[:2], buckets + 1), -np.inf)
+    largest[:, :, present[present >= 0]] = of_each[:, :, present >= 0]
+    largest[:, :, -1] = of_each.max(axis=2)
+    return largest
 
 
 def sharpness(logits: Float, visible: NDArray[np.bool_]) -> tuple[Float, Float, Float]:
