@@ -42,7 +42,7 @@ def test_a_study_is_valid_wherever_it_is_read(name, tmp_path, monkeypatch):
         assert len(series.early(study.bases.early_fraction)) >= 2
         assert 2 * max(study.bases.ranks) <= WIDTHS.get(model.split("-seed")[0], 2 * max(study.bases.ranks))
     late = {model: [f for f in s.found if f.step / s.total_steps >= 0.7] for model, s in study.series.items()}
-    assert name == "untrained" or all(len(found) >= 1 for found in late.values())
+    assert name in ("untrained", "modalities") or all(len(found) >= 1 for found in late.values())
 
 
 def test_the_template_reads_the_folder_of_a_trainer(tmp_path, monkeypatch):

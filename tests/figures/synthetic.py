@@ -1,6 +1,8 @@
 """Made-up result tables with the public columns, shaped like the demo's: two models, four buckets, real-looking curves.
 The known numbers (ratios of the first and last block over training) are those measured on a small GPT-NeoX."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 
@@ -61,12 +63,12 @@ def isotropy(models=MODELS, buckets=BUCKETS, steps=STEPS) -> pd.DataFrame:
     for model in models:
         for i, step in enumerate(steps):
             for b, bucket in enumerate(buckets):
-                for estimator in ("plugin", "corrected"):
+                for estimator, quantity in product(("plugin", "corrected"), ("gradient", "activation")):
                     grown = ratio_at(model, "block.3", "fixed", b, i % len(STEPS))
                     score = 0.5 / (1 + grown / 2)
                     gain = 0.3 * (1 - 1 / grown)
                     rows.append(keys(model, step, "block.3", bucket) | {
-                        "quantity": "gradient", "basis": "fixed", "method": "pca", "rank": RANK, "n_tokens": 1024,
+                        "quantity": quantity, "basis": "fixed", "method": "pca", "rank": RANK, "n_tokens": 1024,
                         "estimator": estimator, "c0": "", "shrinkage": 0.0, "convention": "complement",
                         "outliers": "kept", "score": score, "score_lo": score * 0.9, "score_hi": score * 1.12,
                         "score_without_tangent": score + gain, "null_space": "complement",
@@ -147,6 +149,44 @@ def attention(models=MODELS, steps=STEPS, layers=4, heads=4) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def _heads(models, steps, layers=2, heads=2):
+    """Keys of every head; how far training is."""
+    for model in models:
+        for step in steps:
+            for layer in range(layers):
+                for head in range(heads):
+                    row = keys(model, step, "block.0", "all")
+                    for key in ("study", "tokens_seen", "site", "bucket"):
+                        del row[key]
+                    yield row | {"layer": layer, "head": head}, np.log10(1 + step) / 2.9
+
+
+def attention_mass(models=MODELS, buckets=BUCKETS, steps=STEPS) -> pd.DataFrame:
+    """Frequent keys receive ever more than their share, and those of no bucket most."""
+    rows = []
+    for row, x in _heads(models, steps):
+        for b, bucket in enumerate([*buckets, "none"]):
+            ratio = 2 * x if bucket == "none" else x * (0.5 - b)
+            rows.append(row | {
+                "query_bucket": "all", "key_bucket": bucket, "mass": 0.1 * np.exp(ratio), "share": 0.1,
+                "log_ratio": ratio, "lo": ratio - 0.1, "hi": ratio + 0.1, "reason": "",
+            })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def attention_intervals(models=MODELS, buckets=BUCKETS, steps=STEPS) -> pd.DataFrame:
+    """Entropies of every query bucket."""
+    rows = []
+    for row, x in _heads(models, steps):
+        for b, bucket in enumerate([*buckets, "all"]):
+            value = 0.9 - 0.3 * x / (1 + b)
+            rows.append(row | {
+                "query_bucket": bucket, "key_bucket": "all", "column": "entropy", "value": value,
+                "lo": value - 0.02, "hi": value + 0.02, "reason": "",
+            })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
 RIVALS = {"variance_weighted": 0.6, "mean_removed": 0.9, "outliers_dropped": 0.95, "loss_balanced": 1.1, "moving": 0.5}
 
 
@@ -221,7 +261,10 @@ def all_tables(models=MODELS, buckets=BUCKETS, steps=STEPS) -> dict[str, pd.Data
     return {
         "energy": energy(models, buckets, steps), "isotropy": isotropy(models, buckets, steps),
         "geometry": geometry(models, buckets, steps), "frequency": frequency(models, steps),
-        "attention": attention(models, steps), "controls": controls(models, buckets, steps),
+        "attention": attention(models, steps),
+        "attention_mass": attention_mass(models, buckets, steps),
+        "attention_intervals": attention_intervals(models, buckets, steps),
+        "controls": controls(models, buckets, steps),
         "rank_curve": rank_curve(models, buckets, steps), "subspaces": subspaces(models, steps),
         "components": components(models, buckets),
     }  # fmt: skip

@@ -10,7 +10,7 @@ from isotrace.figures import registry, style
 NAMES = (
     "energy_over_training", "isotropy_ablation", "early_late", "cosine_over_training", "frequency_geometry",
     "attention_over_training", "cosine_by_depth", "rank_curve", "alternatives",
-    "subspace_overlap", "component_tokens",
+    "subspace_overlap", "component_tokens", "attention_sinks", "loss_against_isotropy",
 )  # fmt: skip
 REALS = ("energy", "null_m", "null_sd", "ratio")
 VALUES = {
@@ -19,6 +19,8 @@ VALUES = {
     "geometry": ["value", "lo", "hi"],
     "frequency": ["spearman", "lo", "hi"],
     "attention": ["drift_q", "drift_k", "entropy"],
+    "attention_mass": ["log_ratio", "lo", "hi"],
+    "attention_intervals": ["value", "lo", "hi"],
     "controls": [c for c in synthetic.controls(("m",), ("b0",), (0,)) if c.startswith(("ratio", "optimism", "n_eff"))],
     "rank_curve": ["value", "lo", "hi", "isotropic"],
     "subspaces": ["overlap", "angle_min", "angle_max", "haar_mean", "haar_sd", "z", "p_value"],

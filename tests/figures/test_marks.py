@@ -12,10 +12,13 @@ from isotrace.figures import marks, registry, style
 
 NAMES = (
     "energy_over_training", "isotropy_ablation", "cosine_over_training", "frequency_geometry",
-    "attention_over_training",
+    "attention_over_training", "attention_sinks",
 )  # fmt: skip
 STEPS = (0, 4, 16, 64, 256, 512, 800)
-PLACES = ("site", "quantity", "basis", "method", "null_space", "metric", "estimator", "kind", "of", "query_bucket")
+PLACES = (
+    "site", "quantity", "basis", "method", "null_space", "metric", "estimator", "kind", "of", "query_bucket",
+    "key_bucket", "column",
+)  # fmt: skip
 COPIED, BROKEN = 16, 64
 
 

@@ -9,7 +9,7 @@ from isotrace.figures.energy_over_training import data
 
 RUNS = {f"decoder-seed{i}": "decoder" for i in range(6)}
 NAMES = ("energy_over_training", "isotropy_ablation", "early_late", "cosine_over_training", "frequency_geometry",
-         "attention_over_training", "cosine_by_depth")  # fmt: skip
+         "attention_over_training", "cosine_by_depth", "attention_sinks", "loss_against_isotropy")  # fmt: skip
 
 
 def tables(models):

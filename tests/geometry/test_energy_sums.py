@@ -15,7 +15,6 @@ from isotrace.geometry.moments import Moments, empty, moments
 from isotrace.geometry.rows import Bucket, Quantity
 from isotrace.geometry.summed import BucketMoments, MapMoments
 
-
 MAPS = ("block.0:q", "block.0:up")
 
 

@@ -119,5 +119,5 @@ def test_without_ids_everything_is_one_bucket(known):
 
 
 def test_a_bucket_without_a_row_in_a_split_is_named(known, counts):
-    with pytest.raises(DataError, match="bucket b0 has no row in eval; dump more sequences"):
+    with pytest.raises(DataError, match="bucket b0 has no row in eval; add sequences"):
         choose(known, counts, {**SPEC, "eval_fraction": 0.0})

@@ -29,6 +29,10 @@ COLUMNS = {
     "attention": """model seed checkpoint step progress phase layer head query_bucket key_bucket mean_norm_q
         mean_norm_k drift_q drift_k mean_cosine_qk mean_dot_qk k_sign sigma1_share_q entropy max_weight logit_sd
         reason""",
+    "attention_intervals": """model seed checkpoint step progress phase layer head query_bucket key_bucket column value
+        lo hi reason""",
+    "attention_mass": """model seed checkpoint step progress phase layer head query_bucket key_bucket mass share
+        log_ratio lo hi reason""",
     "dynamics": """family test unit model site bucket quantity statistic effect lo hi n p_min p_value p_adjusted
         method note""",
     "claims": """claim source quantity model aggregate expected estimate lo hi p_adjusted verdict note""",
@@ -74,7 +78,16 @@ def test_a_missing_number_comes_with_its_reason(smoke, stage):
 
 
 def test_progress_and_phase_follow_the_steps(smoke):
-    for name in ("energy", "controls", "rank_curve", "isotropy", "geometry", "frequency", "attention"):
+    for name in (
+        "energy",
+        "controls",
+        "rank_curve",
+        "isotropy",
+        "geometry",
+        "frequency",
+        "attention",
+        "attention_mass",
+    ):
         table = smoke.table(name)
         assert dict(zip(table["checkpoint"], table["phase"], strict=True)) == PHASES
         assert np.allclose(table["progress"], table["step"] / 10, rtol=0, atol=1e-15)

@@ -184,3 +184,19 @@ def test_mean_cosine_of_activations(smoke):
         cosines = unit @ unit.T
         n = len(unit)
         np.testing.assert_allclose(row.value, (cosines.sum() - n) / (n * (n - 1)), rtol=1e-4, atol=1e-6)
+
+
+def test_attention_intervals_and_masses_belong_to_the_attention_table(smoke):
+    place = ["model", "checkpoint", "layer", "head", "query_bucket", "key_bucket"]
+    wide = smoke.table("attention").melt(place, ["drift_q", "drift_k", "mean_dot_qk", "entropy"], "column", "expected")
+    found = smoke.table("attention_intervals").merge(wide, on=[*place, "column"])
+    assert set(found["column"]) == set(wide["column"])
+    np.testing.assert_allclose(found["value"], found["expected"], rtol=1e-12)
+    assert ((found["lo"] < found["value"]) & (found["value"] < found["hi"])).all()
+    mass = smoke.table("attention_mass")
+    assert set(mass["key_bucket"]) == {"b0", "b1", "none"}
+    whole = mass.groupby(place[:-1])[["mass", "share"]].sum()
+    np.testing.assert_allclose(whole, 1, rtol=1e-9)
+    sharp = smoke.table("dynamics").query("family == 'sharpness' and unit == 'sequence'")
+    assert set(sharp["site"]) == {f"block.{layer}.head.{head}" for layer in (0, 1) for head in (0, 1)}
+    assert sharp.loc[sharp["statistic"] == "kendall_tau", ["effect", "lo", "hi"]].notna().all(axis=None)

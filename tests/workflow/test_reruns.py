@@ -14,7 +14,7 @@ from running import ROOT, Study
 
 from isotrace.settings.analysis import FigureName
 
-BELOW_TABLES = {"dynamics", "claims", "report"}
+BELOW_TABLES = {"dynamics", "claims", "card", "report"}
 READS_ROWS = {
     "attention",
     "bases",
@@ -42,7 +42,7 @@ CHANGES = [
     ),
     ({"energy.resamples": 210}, "energy", ENERGY),
     ({"subspaces.draws": 50}, "overlaps and of tokens", {"subspaces", "table", "figure", "report"}),
-    ({"controls.outlier_dimensions": 2}, "controls", {"controls", "table", "figure", "report"}),
+    ({"controls.outlier_dimensions": 2}, "controls", {"controls", "table", "figure", "card", "report"}),
     ({"energy.draws": {"complement": 50, "ambient": 99, "variance_weighted": 39}}, "energy", ENERGY - {"controls"}),
     ({"isotropy.draws": 50}, "that analysis", {"isotropy", "table", "figure"} | BELOW_TABLES),
     ({"frequency.min_types": 10}, "that analysis", {"frequency", "table", "figure"} | BELOW_TABLES),
@@ -63,6 +63,7 @@ CHANGES = [
     ),
     ({"bases.late_fraction": 0.8}, "all tables", {"table", "figure"} | BELOW_TABLES),
     ({"dynamics.resamples": 600}, "dynamics and claims", BELOW_TABLES),
+    ({"card.causes": {"bucket_gap": 0.3}}, "the card", {"card", "report"}),
     ({"geometry.groups": 10}, "that analysis", {"geometry", "table", "figure"} | BELOW_TABLES),
     ({"execution.batch_buckets": False}, "nothing that is done", {"report"}),
 ]

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import xarray as xr
@@ -18,12 +20,14 @@ FIGURES = (
     "cosine_over_training",
     "frequency_geometry",
     "attention_over_training",
+    "attention_sinks",
     "rank_curve",
     "alternatives",
     "subspace_overlap",
     "component_tokens",
     "cosine_by_depth",
     "toy",
+    "loss_against_isotropy",
 )
 TABLES = (
     "energy",
@@ -33,6 +37,8 @@ TABLES = (
     "geometry",
     "frequency",
     "attention",
+    "attention_intervals",
+    "attention_mass",
     "subspaces",
     "components",
     "dynamics",
@@ -70,6 +76,7 @@ def test_every_file_of_the_contract_exists(smoke):
     expected += [f"{s}/{m}.parquet" for s in ("subspaces", "components") for m in MODELS]
     expected += [f"tables/{name}.{end}" for name in TABLES for end in ("parquet", "csv")]
     expected += [f"figures/{name}.{end}" for name in FIGURES for end in ("pdf", "png", "csv")]
+    expected += [f"card/{m}.html" for m in MODELS]
     expected += [f"weights/{m}/checkpoint-{n}/model.safetensors" for m in MODELS for n in (0, 3, 10)]
     assert [path for path in expected if not smoke.at(path).exists()] == []
 
@@ -198,3 +205,15 @@ def test_the_report_is_one_page_without_network(smoke):
     assert "<script" not in page
     assert re.findall(r"(?:src|href)='(?!data:)", page) == []
     assert "study: smoke" in page
+
+
+def test_the_cards_are_of_this_study_and_the_check_agrees_with_them(smoke):
+    command = [sys.executable, "-m", "isotrace", "check", "--configfile", str(smoke.config)]
+    done = subprocess.run(command, cwd=smoke.folder, env=smoke.environment(), capture_output=True, text=True)
+    verdicts = dict(re.findall(r"^(\w+): (ok|watch|alarm|unknown) ", done.stdout, flags=re.MULTILINE))
+    assert set(verdicts) == set(MODELS)
+    assert done.returncode == int("alarm" in verdicts.values())
+    for model, verdict in verdicts.items():
+        text = smoke.at(f"card/{model}.html").read_text()
+        assert f"<p class='verdict {verdict}'>" in text
+        assert text.count("<svg") == 7  # max_over_median_norm is none of the smoke study's metrics

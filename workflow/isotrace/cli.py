@@ -1,6 +1,7 @@
 """The command ``isotrace``: run a study, say what came out, verify stores, measure what it costs.
 
-Exit codes: 0 done, 1 something of the user's to fix (one line says what), 2 wrong usage, 130 interrupted.
+Exit codes: 0 done, 1 something of the user's to fix (one line says what) or, of check, an alarm, 2 wrong usage,
+130 interrupted.
 """
 
 import argparse
@@ -40,6 +41,10 @@ def _parser() -> argparse.ArgumentParser:
     headline = commands.add_parser("headline", help="the main numbers of a finished study in plain words")
     headline.add_argument("--configfile", type=Path, default=Path("config/demo.yaml"), help="the study's config")
     headline.set_defaults(command=_headline)
+    checked = commands.add_parser("check", help="the card's rows; exit code 1 where one is at alarm, for a CI")
+    checked.add_argument("--configfile", type=Path, default=Path("config/demo.yaml"), help="the study's config")
+    checked.add_argument("--model", help="one model, or group of runs; all unless given")
+    checked.set_defaults(command=_check)
     audit = commands.add_parser("audit", help="every checkpoint of a study as its audit found it")
     audit.add_argument("--configfile", type=Path, default=Path("config/demo.yaml"), help="the study's config")
     audit.set_defaults(command=_audit)
@@ -113,30 +118,24 @@ def _results(study: Study) -> Path:
 
 
 def _headline(options: argparse.Namespace) -> int:
+    from isotrace.finished import finished, results_of
     from isotrace.headline import headline
     from isotrace.notes import audit_notes
-    from isotrace.results import read_locks, read_tables
 
     study = read(options.configfile)
-    results = _results(study)
-    paths = [
-        results / "tables" / f"{name}.parquet" for name in ("energy", "isotropy", "geometry", "controls", "claims")
-    ]
-    locks = [results / "checkpoints" / f"{model}.lock.json" for model in study.models]
-    for path in (*paths, *locks):
-        if not path.is_file():
-            raise DataError(
-                f"{path}: not there; finish the study first: isotrace run --configfile {options.configfile}"
-            )
-    tables = read_tables(map(str, paths), read_locks(map(str, locks)))
-    held = sorted(set(tables["energy"]["study"]))
-    if held != [study.study]:
-        again = f"run it again: isotrace run --configfile {options.configfile}"
-        raise DataError(f"{results}/tables hold study {', '.join(held)}, not {study.study}; {again}")
+    names = ("energy", "isotropy", "geometry", "controls", "claims")
+    tables, locks = finished(study, names, options.configfile)
     lines = headline(tables, rank=study.dynamics.rank, method=study.dynamics.method)
-    print("\n".join([*lines, *audit_notes(read_locks(map(str, locks)), study)]))
+    print("\n".join([*lines, *audit_notes(locks, study)]))
+    results = results_of(study)
     print(f"tables: {results}/tables   figures: {results}/figures   all on one page: {results}/report.html")
     return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from isotrace.checkview import check
+
+    return check(read(options.configfile), options.configfile, options.model)
 
 
 def _audit(options: argparse.Namespace) -> int:

@@ -62,6 +62,9 @@ class InputParams:
         assert isinstance(m.source, Training | Init)
         return spec(self.study, "tokenizer", vocab_size=m.source.vocabulary, objective=m.objective)
 
+    def byte_tokenizer(self) -> dict[str, Any]:
+        return spec(self.study, "byte_tokenizer")
+
     def tokens(self, model: str) -> dict[str, Any]:
         s = self.study
         code = getattr(s.models[model].source, "remote_code", None)
@@ -106,7 +109,7 @@ class InputParams:
         s, m = self.study, self.study.models[model]
         given = m.source.architecture if isinstance(m.source, Init) else None
         seed = int(draw.removeprefix("init-")) if isinstance(m.source, Init) else s.seed_of(model)
-        return spec(s, "initialise", seed=seed, objective=m.objective, architecture=given)
+        return spec(s, "initialise", seed=seed, objective=m.task, architecture=given)
 
     def dequantise(self, model: str) -> dict[str, Any]:
         return spec(self.study, "dequantise", objective=self.study.models[model].objective)
@@ -125,9 +128,9 @@ class InputParams:
 
     def audit(self, model: str, checkpoints: list[str]) -> dict[str, Any]:
         """What is known of each checkpoint, and its folder: below the model's weights, or where the config says."""
-        m, known = self.study.models[model], self.study.series[model]
+        known = self.study.series[model]
         found = [self._checkpoint(model, known.at(checkpoint)) for checkpoint in checkpoints]
-        return spec(self.study, "audit", objective=m.objective, checkpoints=found)
+        return spec(self.study, "audit", objective=self.study.models[model].task, checkpoints=found)
 
     def audit_vectors(self, model: str, checkpoint: str) -> dict[str, Any]:
         """As of other checkpoints, with the arrays to be found; ``first``: the dump whose sites and width are right."""
@@ -148,6 +151,31 @@ class InputParams:
         buckets: Any = s.buckets if m.source.arrays.token_id else {}
         drawn = {"seed": s.seed, "eval_fraction": s.tokens.eval_fraction, "buckets": buckets, **sample}
         return spec(s, "vectors", store=s.store, **names, **of_source, **drawn)
+
+    def perceive(self, model: str, checkpoint: str) -> dict[str, Any]:
+        """What is cut out of images or audio, and how a model reads it."""
+        s, m = self.study, self.study.models[model]
+        reader = s.series[model].tokenizer
+        names = {"model": model, "checkpoint": checkpoint, "objective": m.objective, "task": m.task}
+        sample = {"sequences": s.sample.sequences, "rows_per_bucket": s.sample.rows_per_bucket, "seed": s.seed}
+        how = {name: getattr(s.capture, name) for name in ("sites", "dtype", "batch_size")}
+        buckets: dict[str, Any] = {"names": s.buckets_of(model), "energy": s.buckets.kind == "energy"}
+        if m.task == "characters":
+            by_id = plain(s.buckets) | {"by": "input"}
+            buckets |= {"buckets": by_id, "length": s.tokens.sequence_length, "exclude_first": s.sample.exclude_first}
+        return spec(
+            s,
+            "perceive",
+            corpus={} if m.task == "characters" else s.corpora[s.corpus_of(model)],
+            processor=str(Path(reader).parent) if reader else None,
+            eval_fraction=s.tokens.eval_fraction,
+            device=s.execution.device,
+            store=s.store,
+            **names,
+            **sample,
+            **how,
+            **buckets,
+        )
 
     def _checkpoint(self, model: str, found: Found) -> dict[str, Any]:
         """One checkpoint; ``folder`` lies below the results folder where a rule makes it (``made``)."""

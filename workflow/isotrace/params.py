@@ -8,6 +8,8 @@ from typing import Any
 from isotrace.digest import code_digest
 from isotrace.input_params import ROOT, SCRIPTS, InputParams, plain, spec
 
+CARD_TABLES = ("energy", "isotropy", "geometry", "frequency", "attention", "controls")
+"""Tables that the card reads."""
 CAPTIONS = ROOT / "workflow" / "report"
 
 
@@ -97,11 +99,11 @@ class Params(InputParams):
 
     def frequency(self, model: str) -> dict[str, Any]:
         s = self.study
-        script = "frequency_vectors" if model in s.dumped else "frequency"
+        script = "frequency" if model in s.reading else "frequency_vectors"
         return spec(s, script, seed=s.seed, buckets=s.buckets_of(model), **plain(s.frequency))
 
     def attention(self) -> dict[str, Any]:
-        return spec(self.study, "attention")
+        return spec(self.study, "attention", confidence=self.study.geometry.confidence)
 
     def tables(self, stage: str) -> dict[str, Any]:
         s = self.study
@@ -144,6 +146,12 @@ class Params(InputParams):
             "alternatives": {"rank": s.dynamics.rank, "method": s.dynamics.method},
             "cosine_over_training": {"confidence": s.geometry.confidence},
             "cosine_by_depth": {"confidence": s.geometry.confidence},
+            "attention_sinks": {"confidence": s.geometry.confidence},
+            "loss_against_isotropy": {
+                "confidence": s.isotropy.confidence,
+                "estimator": "corrected" if "corrected" in s.isotropy.estimators else s.isotropy.estimators[0],
+                "outliers": s.isotropy.outliers[0],
+            },
             "frequency_geometry": {"confidence": s.frequency.confidence},
         }
         chosen = {"venue": s.figures.venue, **options.get(figure, {})}
@@ -151,6 +159,12 @@ class Params(InputParams):
 
     def toy(self) -> dict[str, Any]:
         return spec(self.study, "toy", seed=self.study.seed, **plain(self.study.toy))
+
+    def card(self) -> dict[str, Any]:
+        s = self.study
+        read = {"rank": s.dynamics.rank, "method": s.dynamics.method, "null_space": s.dynamics.null_space}
+        drawn = {"seed": s.seed, "resamples": s.dynamics.resamples, "confidence": s.dynamics.confidence}
+        return spec(s, "card", study=s.study, scores=s.scores, **read, **drawn, **plain(s.card))
 
     def calibration(self) -> dict[str, Any]:
         return spec(self.study, "calibration")

@@ -151,6 +151,8 @@ def _notes(study: Study, works: Mapping[str, Work]) -> list[str]:
     for name, work in works.items():
         if name in study.dumped:
             found.append(f"{name}: its dumps are not opened for a plan, so their rows and moments are not counted")
+        elif name in study.perceived:
+            found.append(f"{name}: its images or clips are not counted, so its passes and rows are not")
         elif work.shape is None:
             found.append(f"{name}: its config.json is not here yet, so its passes, rows and moments are not counted")
         elif not work.shape.known:

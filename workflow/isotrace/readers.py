@@ -12,7 +12,7 @@ import zarr
 from numpy.typing import NDArray
 
 from isotrace.encoding import Float32, decode
-from isotrace.geometry.head_sums import HeadSums, unpack
+from isotrace.geometry.head_sums import Grouped, unpack
 from isotrace.geometry.moments import Moments
 from isotrace.geometry.rows import Bucket, Quantity, Rows, has_target
 from isotrace.geometry.subspaces import pool
@@ -136,13 +136,16 @@ def read_contextual(root: zarr.Group, buckets: Sequence[str]) -> dict[str, Rows]
     }
 
 
-def read_heads(manifest: Path) -> list[HeadSums]:
-    """Attention sums of every layer, by depth."""
+def read_heads(manifest: Path) -> list[Grouped]:
+    """Attention sums of every layer, whole and by group of sequences, by depth."""
     root: Any = open_store(manifest)
     found = []
-    for array in (root[name] for name in root.array_keys()):
-        about = array.attrs
-        shape = {name: about[name] for name in ("heads", "key_heads", "width")}
+    for name in (n for n in root.array_keys() if n.startswith("sums")):
+        about = root[name].attrs
+        shape = {key: about[key] for key in ("heads", "key_heads", "width")}
         buckets = tuple(about["buckets"])
-        found += [unpack(row, n, buckets, **shape) for n, row in zip(about["layers"], array[...], strict=True)]
-    return sorted(found, key=lambda sums: sums.layer)
+        by_group = root[name.replace("sums", "groups")][...]
+        for row, layer, parts in zip(root[name][...], about["layers"], by_group, strict=True):
+            groups = tuple(unpack(part, layer, buckets, second=False, **shape) for part in parts)
+            found.append(Grouped(unpack(row, layer, buckets, **shape), groups))
+    return sorted(found, key=lambda sums: sums.total.layer)

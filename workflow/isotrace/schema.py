@@ -53,6 +53,11 @@ _RUN = (
 # Of a row that belongs to no single checkpoint, what a checkpoint would say is empty.
 _ANY_RUN = tuple(replace(c, nullable=True) if c.name in ("step", "progress") else c for c in _RUN)
 _PLACE = (*_keys("site"), Column("layer", "integer", "block index", nullable=True))
+_HEAD = (
+    *(c for c in _RUN if c.name not in ("study", "tokens_seen")),
+    *(_count("layer", "block index", key=True), _count("head", "head index", key=True)),
+    *_keys("query_bucket", "key_bucket"),
+)
 _REASON = _texts("reason")
 
 SCHEMAS: dict[str, tuple[Column, ...]] = {
@@ -134,9 +139,7 @@ SCHEMAS: dict[str, tuple[Column, ...]] = {
         *_reals("norm", "centroid_distance", unit="norm of an embedding"),
     ),
     "attention": (
-        *(*(c for c in _RUN if c.name not in ("study", "tokens_seen")), _count("layer", "block index", key=True)),
-        _count("head", "head index", key=True),
-        *_keys("query_bucket", "key_bucket"),
+        *_HEAD,
         *_reals("mean_norm_q", "mean_norm_k", unit="norm of a query or key"),
         *_reals("drift_q", "drift_k", unit="share of the mean norm"),
         *_reals("mean_cosine_qk", unit="cosine"),
@@ -146,6 +149,19 @@ SCHEMAS: dict[str, tuple[Column, ...]] = {
         *_reals("entropy", unit="share of log(visible keys)"),
         *_reals("max_weight", unit="attention weight"),
         *_reals("logit_sd", unit="logits"),
+        *_REASON,
+    ),
+    "attention_intervals": (
+        *_HEAD,
+        *_keys("column"),
+        *_reals("value", "lo", "hi", unit="of the column of table attention"),
+        *_REASON,
+    ),
+    "attention_mass": (
+        *_HEAD,
+        *_reals("mass", unit="attention weight"),
+        *_reals("share", unit="share of visible keys"),
+        *_reals("log_ratio", "lo", "hi", unit="natural log of mass / share"),
         *_REASON,
     ),
     "subspaces": (

@@ -3,7 +3,6 @@
 Imported by the Snakefile on every cluster job, so nothing heavier than pydantic and yaml comes in here.
 """
 
-import json
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -11,20 +10,21 @@ from typing import Any, Literal
 
 from pydantic import PrivateAttr, ValidationError, model_validator
 
-from isotrace.checkpoints.locked import committed_lock
+from isotrace.checkpoints.classes import PERCEIVED
 from isotrace.corpus.check import check_corpora
-from isotrace.corpus.shape import CONTEXT
 from isotrace.errors import ConfigError
 from isotrace.settings import analysis, inputs
 from isotrace.settings.base import Block, Slug, key
+from isotrace.settings.card import Card, check_scores
 from isotrace.settings.corpora import Corpus, Mixture
 from isotrace.settings.limits import Limits
 from isotrace.settings.runs import expanded
-from isotrace.settings.sources import Init, Training, Vectors
+from isotrace.settings.sources import Vectors
 from isotrace.settings.subspaces import Subspaces
 from isotrace.settings.toy import Toy
 from isotrace.sources.find import find_series
 from isotrace.sources.series import RESULTS, Series
+from isotrace.study_checks import check_model
 from isotrace.yamlfile import read_mapping
 
 
@@ -55,6 +55,8 @@ class Study(Block):
     geometry: analysis.Geometry = key(analysis.Geometry(), analysis.Geometry.__doc__ or "")
     frequency: analysis.Frequency = key(analysis.Frequency(), analysis.Frequency.__doc__ or "")
     dynamics: analysis.Dynamics = key(analysis.Dynamics(), analysis.Dynamics.__doc__ or "")
+    card: Card = key(Card(), Card.__doc__ or "")
+    scores: dict[Slug, str] = key({}, "your own scores, for the card: {MODEL: file.csv}, columns `step` and metrics")
     toy: Toy = key(Toy(), Toy.__doc__ or "")
     figures: analysis.Figures = key(analysis.Figures(), analysis.Figures.__doc__ or "")
     execution: analysis.Execution = key(analysis.Execution(), analysis.Execution.__doc__ or "")
@@ -103,8 +105,10 @@ class Study(Block):
         return [f"b{i}" for i in range(n)]
 
     def buckets_of(self, model: str) -> list[str]:
-        """The buckets of a model: ``all`` where its dumps hold no token ids, else those of the study."""
+        """The buckets of a model: ``all`` where its tokens have neither ids nor an energy, else those of the study."""
         source = self.models[model].source
+        if self.models[model].task in ("image", "audio"):
+            return self.bucket_names if self.buckets.kind == "energy" else ["all"]
         return ["all"] if isinstance(source, Vectors) and source.arrays.token_id is None else self.bucket_names
 
     @property
@@ -114,8 +118,18 @@ class Study(Block):
 
     @property
     def loaded(self) -> list[str]:
-        """The other models: checkpoints that are loaded to read text."""
+        """The other models: checkpoints that are loaded."""
         return [name for name in self.models if name not in self.dumped]
+
+    @property
+    def perceived(self) -> list[str]:
+        """Models that are loaded for what has no loss of text: images, audio, characters without a head."""
+        return [name for name in self.loaded if self.models[name].task in PERCEIVED]
+
+    @property
+    def reading(self) -> list[str]:
+        """Models that are loaded to read text, as tokens of any kind."""
+        return [name for name in self.loaded if name not in self.perceived]
 
     def seed_of(self, model: str) -> int:
         """The training seed of a model, the study's unless it names its own."""
@@ -148,8 +162,9 @@ def load(raw: dict[str, Any]) -> Study:
     """Validate a config, and what it says of files and series; every mistake is a `ConfigError` of one line."""
     study = validated(raw)
     check_corpora(study.corpora)
+    check_scores(study.scores, study.models)
     for name, model in study.models.items():
-        _check_model(name, model, study)
+        check_model(name, model, study)
     return study
 
 
@@ -174,71 +189,3 @@ def _path(location: tuple[int | str, ...]) -> list[str]:
     parts = [str(part) for part in location]
     kind = 2 if parts[:1] == ["corpora"] else 3 if parts[2:3] == ["source"] else None
     return [part for i, part in enumerate(parts) if i != kind and part != "[key]"]
-
-
-def _check_model(name: str, model: inputs.Model, study: Study) -> None:
-    """What needs more than one key: corpus names, ranks, context and early checkpoints."""
-    where = f"models.{name}"
-    if isinstance(model.source, Vectors):
-        _check_dumped(where, model, study)
-    else:
-        _check_read(where, name, model, study)
-    series = study.series[name]
-    if study.locked:
-        committed_lock(name)
-    if isinstance(model.source, Training | Init) and model.source.architecture is not None:
-        _check_architecture(f"{where}.source.architecture", model.source.architecture, study)
-    elif series.listed_in:
-        _check_architecture(series.listed_in, series.architecture, study)
-    elif series.shape:
-        _check_architecture(series.shape, _architecture(Path(series.shape)), study)
-    early = series.early(study.bases.early_fraction)
-    if len(early) < 2:
-        raise ConfigError(
-            f"bases.early_fraction: {study.bases.early_fraction} leaves {len(early)} early checkpoint(s) of {name} "
-            f"(steps {[f.step for f in series.found]}, total {series.total_steps}); two are needed: raise it or "
-            f"add early checkpoints"
-        )
-
-
-def _check_dumped(where: str, model: inputs.Model, study: Study) -> None:
-    """Keys of what is loaded or read mean nothing for vectors; buckets need the ids that they are made of."""
-    assert isinstance(model.source, Vectors)
-    arrays = model.source.arrays
-    if study.buckets.by == "target" and arrays.token_id is not None and arrays.target_id is None:
-        raise ConfigError(f"{where}.source.arrays.target_id: name the array of predicted ids, for buckets.by: target")
-    for name in ("corpus", "modules"):
-        if getattr(model, name) is not None:
-            raise ConfigError(f"{where}.{name}: of dumped vectors nothing is loaded and no text is read; leave it out")
-
-
-def _check_read(where: str, name: str, model: inputs.Model, study: Study) -> None:
-    """The corpus and the loss of a model that is loaded."""
-    if model.objective == "none":
-        raise ConfigError(f"{where}.objective: none is for dumped vectors; what is loaded here has a loss, clm or mlm")
-    if not study.corpora:
-        raise ConfigError(f"corpora: name a corpus, which {where} reads")
-    if model.corpus is None and len(study.corpora) > 1:
-        raise ConfigError(f"{where}.corpus: name one of {sorted(study.corpora)}")
-    if study.corpus_of(name) not in study.corpora:
-        raise ConfigError(f"{where}.corpus: {model.corpus!r} is not among corpora {sorted(study.corpora)}")
-
-
-def _architecture(file: Path) -> dict[str, Any]:
-    """The config of a checkpoint, as far as it can be read; what is broken there is the audit's to say."""
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _check_architecture(where: str, architecture: dict[str, Any], study: Study) -> None:
-    width = next((architecture[k] for k in ("hidden_size", "n_embd", "d_model") if k in architecture), None)
-    if width is not None and 2 * max(study.bases.ranks) > width:
-        raise ConfigError(f"bases.ranks: {max(study.bases.ranks)} is above half the width {width} of {where}")
-    context = next((architecture[k] for k in CONTEXT if k in architecture), None)
-    if context is not None and study.tokens.sequence_length > context:
-        raise ConfigError(
-            f"tokens.sequence_length: {study.tokens.sequence_length} is above the context {context} of {where}"
-        )

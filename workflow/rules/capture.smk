@@ -19,7 +19,7 @@ rule capture:
     benchmark:
         "<benchmarks>/capture/{model}/{checkpoint}.tsv"
     wildcard_constraints:
-        model=any_of(study.loaded),
+        model=any_of(study.reading),
     params:
         spec=lambda w: P.capture(w.model, w.checkpoint),
     script:

@@ -1,6 +1,6 @@
 rule claims:
     input:
-        tables=expand("<results>/tables/{stage}.parquet", stage=TESTED),
+        tables=expand("<results>/tables/{stage}.parquet", stage=TESTED + ["dynamics"]),
         locks=LOCKS,
         declared=CLAIMS,
     output:

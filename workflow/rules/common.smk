@@ -4,8 +4,10 @@ import sys
 from pathlib import Path
 
 from isotrace.checkpoints.locked import committed_lock
+from isotrace.corpus.files import source_files
 from isotrace.errors import ConfigError
-from isotrace.params import Params
+from isotrace.params import CARD_TABLES, Params
+from isotrace.settings.media import MEDIA
 from isotrace.sources.series import tokenizer_file
 from isotrace.sources.vectors import dump_files
 from isotrace.study import load
@@ -28,7 +30,7 @@ ANALYSES = ["energy", "isotropy", "geometry"]
 CHECKS = ["controls", "rank_curve"]
 READ_ROWS = ["semi_nmf"]
 WHOLE_SERIES = ["subspaces", "components"]
-TESTED = ANALYSES + ["frequency", "attention"]
+TESTED = ANALYSES + ["frequency", "attention", "attention_intervals", "attention_mass"]
 STAGES = TESTED + CHECKS + WHOLE_SERIES
 
 
@@ -86,6 +88,19 @@ def weights_of(model, checkpoint):
 def dump_of(model, checkpoint):
     """The files of a dump of vectors that its audit reads."""
     return dump_files(study.series[model].at(checkpoint).path, dict(study.models[model].source.arrays))
+
+
+def media_files(model):
+    """The images or recordings that a model reads; none where they are synthesised, or where it reads text."""
+    corpus = study.corpora[study.corpus_of(model)]
+    paths = getattr(corpus, "paths", []) if study.models[model].task in MEDIA else []
+    return [str(file.path) for file in source_files(paths)] if paths else []
+
+
+def documents_of(model):
+    """The text that a model reads as characters; none of any other."""
+    reads = study.models[model].task == "characters"
+    return f"<results>/corpus/{study.corpus_of(model)}/documents.parquet" if reads else []
 
 
 def drawn_like(model):

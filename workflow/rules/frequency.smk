@@ -11,7 +11,7 @@ rule frequency:
     benchmark:
         "<benchmarks>/frequency/{model}/{checkpoint}.tsv"
     wildcard_constraints:
-        model=any_of(study.loaded),
+        model=any_of(study.reading),
     params:
         spec=lambda w: P.frequency(w.model),
     script:

@@ -1,6 +1,6 @@
 rule initialise:
     input:
-        tokenizer=lambda w: study.series[w.model].tokenizer,
+        tokenizer=lambda w: study.series[w.model].tokenizer or [],
         shape=lambda w: drawn_like(w.model),
     output:
         manifest=ensure("<results>/weights/{model}/{draw}.json", non_empty=True),

@@ -9,7 +9,7 @@ rule subspaces:
         ],
         moments=early_stores("moments"),
         cache=early_stores("cache"),
-        tokenizer=lambda w: study.series[w.model].tokenizer or [],
+        tokenizer=lambda w: [] if w.model in study.perceived else study.series[w.model].tokenizer or [],
     output:
         subspaces="<results>/subspaces/{model}.parquet",
         components="<results>/components/{model}.parquet",

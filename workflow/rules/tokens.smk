@@ -14,6 +14,19 @@ rule tokenizer:
         "../scripts/tokenizer.py"
 
 
+rule byte_tokenizer:
+    output:
+        tokenizer="<results>/weights/{model}/tokenizer/tokenizer_config.json",
+    log:
+        "<logs>/tokenizer/{model}.log",
+    benchmark:
+        "<benchmarks>/tokenizer/{model}.tsv"
+    params:
+        spec=P.byte_tokenizer(),
+    script:
+        "../scripts/byte_tokenizer.py"
+
+
 rule tokens:
     input:
         documents=lambda w: f"<results>/corpus/{study.corpus_of(w.model)}/documents.parquet",

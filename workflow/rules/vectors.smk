@@ -53,7 +53,7 @@ rule frequency_vectors:
     benchmark:
         "<benchmarks>/frequency/{model}/{checkpoint}.tsv"
     wildcard_constraints:
-        model=any_of(study.dumped),
+        model=any_of(study.dumped + study.perceived),
     params:
         spec=lambda w: P.frequency(w.model),
     script:

@@ -7,6 +7,8 @@ from isotrace.job import job
 from isotrace.store import write_json
 
 with job(snakemake) as spec:
-    tokenizer, manifest = Path(snakemake.input.tokenizer).parent, Path(snakemake.output.manifest)
+    manifest = Path(snakemake.output.manifest)
+    tokenizer = snakemake.input.tokenizer  # a path, or nothing where a model reads no text and makes its processor
     shape = snakemake.input.shape  # a path, or nothing where the config describes the architecture
-    write_json(manifest, initialise(spec, tokenizer, Path(shape) if shape else None, manifest.with_suffix("")))
+    reads, like = (Path(tokenizer).parent if tokenizer else None), (Path(shape) if shape else None)
+    write_json(manifest, initialise(spec, reads, like, manifest.with_suffix("")))

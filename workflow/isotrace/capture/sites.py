@@ -3,7 +3,7 @@
 Found by what they do in one pass over a few ids: a block reads what the block before it gave (our choice).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -37,6 +37,22 @@ def find_sites(model: nn.Module, declared: Mapping[str, str | None] | None = Non
     if probe.embedding is None or len(probe.of(probe.embedding)) != 1:
         raise _unfit(model, "no input embedding that runs once")
     return _named(probe.embedding, lists[0], probe.norm_after(lists[0][-1]))
+
+
+def find_streams(model: nn.Module, run: Callable[[], object]) -> dict[str, nn.Module]:
+    """The sites of a model that reads images or sound, from ``run``, a pass over two inputs of it; as `find_sites`.
+
+    ``embed`` is what the first block *reads*, patches or features with all that is added to them, so that every site
+    has the same positions; its module is that block. DataError for a model that does not fit.
+    """
+    probe = _probe(model, run)
+    lists = [blocks for name, blocks in probe.lists.items() if probe.is_stream(name)]
+    if len(lists) != 1:
+        raise DataError(
+            f"{type(model).__name__}: found {len(lists)} lists of blocks that read one another's output at the same "
+            f"positions, one is needed; models that merge patches between blocks have none"
+        )
+    return _named(lists[0][0], lists[0], probe.norm_after(lists[0][-1]))
 
 
 def _unfit(model: nn.Module, what: str) -> DataError:
@@ -117,11 +133,15 @@ def _declared(model: nn.Module, declared: Mapping[str, str | None]) -> dict[str,
 
 @dataclass
 class _Probe:
-    """Lists of modules of a model's stack, its embedding, and what every module read and returned."""
+    """Lists of modules of a model's stack, its embedding, and what every module read and returned.
+
+    lead: the leading axes of a stream, None for any positions of two inputs.
+    """
 
     lists: dict[str, nn.ModuleList]
     norms: list[nn.Module]
     embedding: nn.Module | None
+    lead: tuple[int, ...] | None = PROBE
     calls: list[tuple[nn.Module, Tensor | None, Tensor | None]] = field(default_factory=list)
 
     def of(self, module: nn.Module) -> list[tuple[Tensor | None, Tensor | None]]:
@@ -130,9 +150,18 @@ class _Probe:
     def is_stream(self, name: str) -> bool:
         """Whether every module of a list ran once and read what the one before returned, (b, T, d)."""
         runs = [self.of(module) for module in self.lists[name]]
-        if any(len(run) != 1 or run[0][1] is None or run[0][1].shape[:-1] != PROBE for run in runs):
+        shapes = {() if len(run) != 1 or run[0][1] is None else tuple(run[0][1].shape) for run in runs}
+        if not all(self._is_lead(shape[:-1]) for shape in shapes) or (self.lead is None and self._changes(runs)):
             return False
         return all(_same(after[0][0], before[0][1]) for before, after in pairwise(runs))
+
+    def _is_lead(self, axes: tuple[int, ...]) -> bool:
+        return axes == self.lead if self.lead is not None else len(axes) == 2 and axes[0] == PROBE[0]
+
+    @staticmethod
+    def _changes(runs: list[list[tuple[Tensor | None, Tensor | None]]]) -> bool:
+        """Whether positions or width change on the way through blocks, or cannot be seen."""
+        return len({() if stream is None else tuple(stream.shape) for [pair] in runs for stream in pair}) > 1
 
     def norm_after(self, block: nn.Module) -> nn.Module | None:
         """The norm that reads a block's output; a norm inside a block, or over the embedding, does not."""
@@ -145,14 +174,15 @@ def _same(a: Tensor | None, b: Tensor | None) -> bool:
     return a is not None and b is not None and a.data_ptr() == b.data_ptr() and a.shape == b.shape
 
 
-def _probe(model: nn.Module) -> _Probe:
-    """Run a few ids and note what goes into and comes out of every module of a list, and every norm."""
-    stack = model.get_encoder() if is_encoder_decoder(model) else model  # type: ignore[operator]
+def _probe(model: nn.Module, run: Callable[[], object] | None = None) -> _Probe:
+    """Run a few ids, or ``run``, and note what goes into and comes out of every module of a list, and every norm."""
+    by_ids = run is None
+    stack = model.get_encoder() if by_ids and is_encoder_decoder(model) else model  # type: ignore[operator]
     lists = {name: m for name, m in stack.named_modules() if isinstance(m, nn.ModuleList) and len(m)}
     outer = {name: m for name, m in lists.items() if not any(name.startswith(f"{other}.") for other in lists)}
     inside = {inner for blocks in outer.values() for inner in blocks.modules()}
     norms = [m for m in stack.modules() if "norm" in type(m).__name__.lower() and m not in inside]
-    probe = _Probe(outer, norms, _embedding(stack))
+    probe = _Probe(outer, norms, _embedding(stack) if by_ids else None, PROBE if by_ids else None)
 
     def note(module: nn.Module, given: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
         probe.calls.append((module, read(given, named), returned(output)))
@@ -162,7 +192,7 @@ def _probe(model: nn.Module) -> _Probe:
     handles = [module.register_forward_hook(note, with_kwargs=True) for module in watched]
     try:
         if outer:
-            _run(model)
+            _run(model) if run is None else run()
     finally:
         for handle in handles:
             handle.remove()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isotrace.checkpoints.classes import PERCEIVED
 from isotrace.checkpoints.load import input_embedding_name, load_model, require_checkpoint, weight_files
 from isotrace.checkpoints.sketch import Sketch, packed
 from isotrace.checkpoints.unread import UNREAD
@@ -41,7 +42,8 @@ def audit_checkpoint(folder: str | Path, spec: dict[str, Any]) -> dict[str, Any]
     try:
         require_checkpoint(path, config=config)
         dtypes = stored_dtypes(path)
-        found = _describe(load_model(path, spec["objective"], config=config, remote_code=spec["remote_code"]))
+        model = load_model(path, spec["objective"], config=config, remote_code=spec["remote_code"])
+        found = _describe(model, by_ids=spec["objective"] not in PERCEIVED)
     except DataError as error:
         return {**head, "status": "broken", "reason": str(error), **UNREAD}
     dtype = max(sorted(dtypes), key=lambda name: dtypes[name], default="unknown")
@@ -95,8 +97,8 @@ def _pickled_dtypes(file: Path) -> list[str]:
     return [names.get(t.dtype, str(t.dtype)) for t in tensors if t.is_floating_point()]
 
 
-def _describe(model: "nn.Module") -> dict[str, Any]:
-    """Digests, sketch and sizes of a loaded model; tied tensors count once, under their first name."""
+def _describe(model: "nn.Module", *, by_ids: bool) -> dict[str, Any]:
+    """Digests, sketch and sizes of a loaded model, which reads ids or not; tied tensors count once, by first name."""
     digests, constant, sketch, squares = {}, [], Sketch(), 0.0
     for name, tensor in sorted(_tensors(model).items()):
         values = tensor.detach().numpy() + 0.0  # -0.0 becomes 0.0: equal weights have equal bytes
@@ -113,13 +115,13 @@ def _describe(model: "nn.Module") -> dict[str, Any]:
         "constant_tensors": constant,
         "sketch": sketch.short.tolist(),
         "matrix_sketch": packed(sketch.long),
-        "head_differs": _head_differs(model),
+        "head_differs": by_ids and _head_differs(model),
         "norm": float(np.sqrt(squares)),
         "width": int(config.hidden_size),
         "layers": int(config.num_hidden_layers),
-        "embedding_rows": int(model.get_input_embeddings().weight.shape[0]),  # type: ignore[operator]
+        "embedding_rows": int(model.get_input_embeddings().weight.shape[0]) if by_ids else None,  # type: ignore[operator]
         "context": getattr(config, "max_position_embeddings", None),
-        "input_embedding": input_embedding_name(model),
+        "input_embedding": input_embedding_name(model) if by_ids else None,
     }
 
 

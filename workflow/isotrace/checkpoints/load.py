@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isotrace.checkpoints.classes import PERCEIVED, stored_class
 from isotrace.checkpoints.own_code import code_options, refused, wants_code
 from isotrace.errors import ConfigError, DataError
 
@@ -40,7 +41,8 @@ def load_model(
     """Load weights offline, in one compute dtype whatever the file's own.
 
     folder: a checkpoint's, or a .gguf file, whose quantised weights are read as numbers.
-    objective: clm | mlm. dtype: float32 | bfloat16. config: the folder of the config.json, None for its own.
+    objective: clm | mlm, or image | audio of what reads no text. dtype: float32 | bfloat16. config: the folder of the
+    config.json, None for its own.
     remote_code: the commit whose Python code, fetched into the folder, may run; None runs none.
     Returns the model in eval mode, parameters frozen.
     ConfigError for an impossible request; DataError, naming the folder, for missing, unexpected or mismatched
@@ -48,8 +50,8 @@ def load_model(
     """
     if dtype not in DTYPES:
         raise ConfigError(f"compute dtype {dtype!r}: allowed are {', '.join(DTYPES)}; float16 overflows")
-    if objective not in AUTO_CLASSES:
-        raise ConfigError(f"objective {objective!r}: allowed are {', '.join(AUTO_CLASSES)}")
+    if objective not in (known := (*AUTO_CLASSES, *PERCEIVED)):
+        raise ConfigError(f"objective {objective!r}: allowed are {', '.join(known)}")
     model, info = _from_pretrained(Path(folder), objective, dtype, config, code_options(Path(folder), remote_code))
     _check_keys(folder, model, info)
     _check_finite(folder, model)
@@ -59,7 +61,9 @@ def load_model(
 
 
 def auto_class(objective: str, config: Any) -> str:
-    """Name of the transformers class that has the objective's loss, for a config of that library."""
+    """Name of the transformers class that has the objective's loss, or that a model of images or audio names itself."""
+    if objective in PERCEIVED:
+        return stored_class(config)
     return DENOISING if objective == "mlm" and config.is_encoder_decoder else AUTO_CLASSES[objective]
 
 
@@ -72,7 +76,7 @@ def _from_pretrained(
     import torch
     import transformers
 
-    name = AUTO_CLASSES[objective]
+    name = AUTO_CLASSES.get(objective, "AutoModel")
     where, given = {"pretrained_model_name_or_path": str(folder)}, {}
     try:
         with _quiet():

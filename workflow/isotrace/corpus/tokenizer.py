@@ -56,6 +56,13 @@ def train_tokenizer(texts: Iterable[str], folder: str | Path, spec: dict[str, An
     return {"vocab_size": len(tokenizer), "digest": tokenizer_digest(tokenizer)}
 
 
+def write_byte_tokenizer(folder: str | Path) -> None:
+    """Save the tokenizer of ByT5 (Xue et al. 2022): 3 special ids, 256 bytes, 125 sentinels."""
+    from transformers import ByT5Tokenizer
+
+    ByT5Tokenizer().save_pretrained(str(folder))
+
+
 def load_tokenizer(folder: str | Path, remote_code: str | None = None) -> Any:
     """The tokenizer of a folder, read offline; DataError if there is none.
 

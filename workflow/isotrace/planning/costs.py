@@ -33,6 +33,7 @@ _STARTS = {
     "claims": 3.0,
     "figure": 4.5,
     "report": 1.2,
+    "card": 1.5,
 }
 """Starts that a job's own imports and fixed work take, 1 unless named; 8 are the import of torch and transformers."""
 _TWONN = 6.0

@@ -7,9 +7,11 @@ from isotrace.sources.series import RESULTS, Series
 from isotrace.study import Study
 
 PER_BUCKET = ("energy", "controls", "isotropy", "geometry")
-_TABLES = ("rank_curve", "frequency", "attention", "subspaces", "components", "audit")
+_ATTENTION = ("attention", "attention_intervals", "attention_mass")
+_TABLES = ("rank_curve", "frequency", *_ATTENTION, "subspaces", "components", "audit")
 """Tables besides those of ``PER_BUCKET``."""
 MAKERS = ("train", "initialise", "dequantise", "prefetch")
+_BYTES = "weights/{}/tokenizer/tokenizer_config.json"
 PER_CHECKPOINT = ("frequency", "attention")
 
 
@@ -35,7 +37,7 @@ def jobs(study: Study) -> list[Jobs]:
 def _corpora(study: Study) -> set[str]:
     """Corpora that models read, and those that mixtures among them are made of."""
     found: set[str] = set()
-    wanted = [study.corpus_of(name) for name in study.loaded]
+    wanted = [study.corpus_of(name) for name in study.loaded if study.models[name].modality in ("text", "bytes")]
     while wanted:
         corpus = wanted.pop()
         found.add(corpus)
@@ -62,19 +64,21 @@ def _of_model(study: Study, model: str) -> Iterator[Jobs]:
 
 
 def _of_loaded(study: Study, model: str) -> Iterator[Jobs]:
-    """What makes the stores of a model that is loaded to read text."""
+    """What makes the stores of a model that is loaded."""
     series = study.series[model]
     checkpoints = len(series.found)
     made = list(makers(series).values())
+    reads = model in study.reading
     if trains_tokenizer(series) and model == study.run_of(study.groups.get(model, model)):
         yield Jobs("tokenizer", model, 1)
+    yield Jobs("byte_tokenizer", model, int(series.tokenizer == f"{RESULTS}/{_BYTES.format(model)}"))
     for rule in MAKERS:
         yield Jobs(rule, model, made.count(rule))
-    yield Jobs("tokens", model, 1)
-    yield Jobs("sample", model, 1)
+    yield Jobs("tokens", model, int(reads))
+    yield Jobs("sample", model, int(reads))
     together = study.execution.batch_audits
     yield Jobs("audit", model, 1 if together else checkpoints, checkpoints if together else 1)
-    yield Jobs("capture", model, checkpoints)
+    yield Jobs("capture" if reads else "perceive", model, checkpoints)
 
 
 def _of_study(study: Study) -> Iterator[Jobs]:
@@ -85,6 +89,7 @@ def _of_study(study: Study) -> Iterator[Jobs]:
     yield Jobs("claims", "", 1)
     yield Jobs("figure", "", len(study.figures.names))
     yield Jobs("report", "", 1)
+    yield Jobs("card", "", 1)
 
 
 def trains_tokenizer(series: Series) -> bool:

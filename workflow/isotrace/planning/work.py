@@ -64,11 +64,12 @@ class Work:
 
     @property
     def heads_bytes(self) -> int:
-        """Attention sums of all checkpoints: d_h^2 a head, layer and bucket."""
+        """Attention sums of all checkpoints: d_h^2 a head, layer and bucket, and 2 d_h a group of sequences."""
         if self.shape is None or self.store is None:
             return 0
         s, buckets = self.shape, len(self.store.rows)
-        return self.checkpoints * 8 * buckets * s.layers * s.heads * s.head * (s.head + 2)
+        by_group = min(_GROUPS, self.passes) * (2 * s.head + 4 * buckets + 5)  # sums, sharpness and mass, norms
+        return self.checkpoints * 8 * buckets * s.layers * s.heads * (s.head * (s.head + 2) + by_group)
 
     @property
     def store_files(self) -> int:
@@ -92,7 +93,7 @@ def work_of(study: Study, model: str, results: Path) -> Work:
         model=model,
         shape=shape,
         checkpoints=len(series.found),
-        passes=0 if model in study.dumped else max(passes, draws * (sequences.fit + every)),
+        passes=0 if model not in study.reading else max(passes, draws * (sequences.fit + every)),
         length=length,
         rows=sum(kept),
         store=None if shape is None else _store(study, shape, [sum(kept) // buckets] * buckets, every),
@@ -147,7 +148,7 @@ def _store(study: Study, shape: Shape, rows: list[int], every: int) -> Plan:
         quantities=2 + maps + reads,
         groups=min(every, _GROUPS),
         matrices=(stacked,) if weights == "matrices" and blocks else (),
-        heads=((1, 1),),
+        heads=((1, 1), (1, 1, 1)),
     )
 
 

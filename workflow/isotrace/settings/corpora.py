@@ -6,6 +6,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from isotrace.corpus.streamed import is_folder
 from isotrace.settings.base import Block, Slug, key
+from isotrace.settings.media import Audio, Images, Tones
 
 Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")]
 Commit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
@@ -76,4 +77,4 @@ class Mixture(Block):
     max_documents: int | None = key(None, _MOST, unit="documents", ge=1)
 
 
-Corpus = Annotated[MediaWiki | Files | HubText | Mixture, Field(discriminator="source")]
+Corpus = Annotated[MediaWiki | Files | HubText | Mixture | Images | Audio | Tones, Field(discriminator="source")]

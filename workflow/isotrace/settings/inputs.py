@@ -8,6 +8,7 @@ from isotrace.settings.base import Block, Slug, key
 from isotrace.settings.sources import Source
 
 Objective = Literal["clm", "mlm", "none"]
+Modality = Literal["text", "image", "audio", "bytes"]
 
 
 class Modules(Block):
@@ -23,7 +24,13 @@ class Model(Block):
 
     source: Source = key(..., "where the checkpoints come from")
     objective: Objective = key(
-        ..., "clm: next-token cross-entropy; mlm: masked cross-entropy; none: vectors of another or no loss"
+        ...,
+        "clm: next-token cross-entropy; mlm: masked cross-entropy; none: vectors of another or no loss, images, audio",
+    )
+    modality: Modality = key(
+        "text",
+        "what it reads: text; bytes (as ByT5, or, with objective none, characters, as CANINE); image or "
+        "audio, without a tokenizer",
     )
     corpus: Slug | None = key(None, "name of a corpus; null takes the only one")
     modules: Modules | None = key(
@@ -44,6 +51,13 @@ class Model(Block):
         "figures; of stored series, `{seed}` in repo or path stands for each",
         min_length=1,
     )
+
+    @property
+    def task(self) -> str:
+        """The objective; of what has no loss of text image, audio, or (bytes without an objective) characters."""
+        if self.modality == "bytes" and self.objective == "none":
+            return "characters"
+        return self.modality if self.modality in ("image", "audio") else self.objective
 
     @model_validator(mode="after")
     def _check(self) -> "Model":
@@ -69,10 +83,12 @@ class Tokens(Block):
 
 
 class Buckets(Block):
-    """Token-frequency buckets, b0 the most frequent."""
+    """Token-frequency buckets, b0 the most frequent; of images and audio by energy, b0 the least, or one, `all`."""
 
-    kind: Literal["mass", "rank", "count"] = key(
-        "mass", "edges on shares of the tokens (mass), on the frequency rank, or on counts"
+    kind: Literal["mass", "rank", "count", "energy"] = key(
+        "mass",
+        "edges on shares of the tokens (mass), on the frequency rank, or on counts; energy: quantiles of the energy of "
+        "patches and frames, for models of images and audio alone",
     )
     number: int = key(4, "number of buckets, when no edges are given", unit="buckets", ge=1, le=64)
     edges: list[float] | None = key(
@@ -89,6 +105,8 @@ class Buckets(Block):
             if self.kind == "count":
                 raise ValueError("edges: kind count needs falling counts, e.g. [1000, 100, 10]")
             return self
+        if self.kind == "energy":
+            raise ValueError("edges: kind energy takes quantiles; give their number instead")
         ordered = sorted(set(edges), reverse=self.kind == "count")
         within = all(edge > 0 and (self.kind != "mass" or edge < 1) for edge in edges)
         if not edges or edges != ordered or not within:

@@ -22,6 +22,19 @@ class Training(Block):
     learning_rate: float = key(1e-3, "peak learning rate of AdamW", gt=0)
     warmup_steps: int = key(40, "steps of linear warm-up; then cosine decay to a tenth", unit="steps", ge=0)
     weight_decay: float = key(0.1, "AdamW weight decay of matrices", ge=0)
+    label_smoothing: float = key(
+        0.0, "share of each label that is spread evenly over the vocabulary while training", ge=0, lt=1
+    )
+    isotropy_weight: float = key(
+        0.0, "weight w of w (1 - IsoScore*) of a batch in the loss; above 0 asks for isotropy, below 0 for anisotropy"
+    )
+    isotropy_shrinkage: float = key(0.1, "weight z of the scaled identity in that IsoScore*", ge=0, lt=1)
+    isotropy_site: str = key(
+        "final_norm", "the site whose rows that term takes", pattern=r"^(embed|block\.\d+|final_norm)$"
+    )
+    attention_scale: float = key(
+        1.0, "factor of the attention logits while training; checkpoints hold it in their queries' weights", gt=0
+    )
     save_every: int = key(
         50, "steps between points from which a killed training resumes, besides the checkpoints", unit="steps", ge=1
     )
@@ -56,7 +69,11 @@ class Local(Stored):
 
     kind: Literal["local"] = key(..., "checkpoint folders on disk")
     path: str = key(..., "folder pattern with `{step}`, e.g. runs/mine/checkpoint-{step}", pattern=r"\{step\}")
-    tokenizer: str | None = key(None, "folder with a tokenizer.json; null takes the first checkpoint's folder")
+    tokenizer: str | None = key(
+        None,
+        "folder with a tokenizer.json (of images and audio: preprocessor_config.json); null takes the first "
+        "checkpoint's folder",
+    )
     config: str | None = key(None, "folder with a config.json, for those checkpoints whose folders have none")
 
 
@@ -70,7 +87,9 @@ class Init(Block):
     folder: str | None = key(None, "folder with a config.json, whose architecture is taken; null: `architecture`")
     seeds: list[int] = key([0, 1], "seeds of the weights, rising; one checkpoint each", min_length=1)
     tokenizer: str | None = key(
-        None, "folder with a tokenizer.json; null takes `folder`'s own, or with `architecture` trains one on the corpus"
+        None,
+        "folder with a tokenizer.json; null takes `folder`'s own, or with `architecture` trains one on the corpus; of "
+        "images and audio a preprocessor_config.json, null makes one of the model's sizes; of bytes null takes ByT5's",
     )
     vocabulary: int = key(4096, "entries of a tokenizer that is trained here", unit="tokens", ge=300)
 

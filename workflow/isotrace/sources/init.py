@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+from isotrace.checkpoints.classes import PERCEIVED
 from isotrace.errors import ConfigError
 from isotrace.settings.inputs import Model
 from isotrace.settings.sources import Init
 from isotrace.sources.local import required_tokenizer
-from isotrace.sources.series import RESULTS, Found, Series, required_config
+from isotrace.sources.series import RESULTS, Found, Series, processor_file, required_config
 
 
 def find(name: str, model: Model, source: Init) -> Series:
@@ -20,7 +21,11 @@ def find(name: str, model: Model, source: Init) -> Series:
     if source.folder is not None:
         shape = required_config(f"{where}.folder", source.folder)
     folder = source.tokenizer or source.folder
-    tokenizer = required_tokenizer(where, folder) if folder else f"{weights}/tokenizer/tokenizer.json"
+    perceives = model.task in PERCEIVED
+    file = "tokenizer_config.json" if model.modality == "bytes" else "tokenizer.json"
+    tokenizer = "" if perceives else f"{weights}/tokenizer/{file}"
+    if folder and model.task != "characters":
+        tokenizer = (processor_file if perceives else required_tokenizer)(where, folder)
     return Series(name, "init", found, model.total_steps or 1, tokenizer, shape)
 
 

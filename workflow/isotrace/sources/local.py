@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+from isotrace.checkpoints.classes import PERCEIVED
 from isotrace.checkpoints.load import weight_files
 from isotrace.checkpoints.local import discover, left_out
 from isotrace.errors import ConfigError
 from isotrace.settings.inputs import Model
 from isotrace.settings.sources import Local
-from isotrace.sources.series import Found, Series, required_config, tokenizer_file
+from isotrace.sources.series import Found, Series, processor_file, required_config, tokenizer_file
 
 
 def find(name: str, model: Model, source: Local) -> Series:
@@ -40,7 +41,8 @@ def find(name: str, model: Model, source: Local) -> Series:
     reference = next((f.path for f in folders if f.path not in bare), None) or next(
         (f.path for f in folders if tokenizer_file(f.path)), Path(shape).parent
     )
-    tokenizer = required_tokenizer(where, source.tokenizer or str(reference))
+    of = processor_file if model.task in PERCEIVED else required_tokenizer
+    tokenizer = "" if model.task == "characters" else of(where, source.tokenizer or str(reference))
     total = model.total_steps or folders[-1].step
     return Series(name, "local", found, total, tokenizer, shape, left_out=beside)
 

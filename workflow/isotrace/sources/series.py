@@ -81,6 +81,17 @@ def required_config(where: str, folder: str) -> str:
     return f"{folder}/config.json"
 
 
+def processor_file(where: str, folder: str) -> str:
+    """The file of a folder that says how images or audio are prepared; ConfigError at ``where`` if there is none."""
+    file = f"{folder}/preprocessor_config.json"
+    if not Path(file).is_file():
+        raise ConfigError(
+            f"{where}.tokenizer: {folder} holds no preprocessor_config.json; copy the model's there, or name a folder "
+            f"that has one"
+        )
+    return file
+
+
 def tokenizer_file(folder: str) -> str | None:
     """The file by which a folder shows that it has a tokenizer, None where it has none."""
     names = ("tokenizer.json", "tokenizer_config.json")

@@ -60,14 +60,17 @@ def _read(file: Path) -> NDArray[np.int64]:
     return np.array(counts, np.int64)
 
 
-def choose(known: Coordinates, counts: Counts, spec: Mapping[str, Any]) -> Chosen:
+def choose(
+    known: Coordinates, counts: Counts, spec: Mapping[str, Any], *, bucket: NDArray[np.int16] | None = None
+) -> Chosen:
     """Rows of every bucket and split, as many as ``rows_per_bucket`` allows; special ids are left out.
 
     spec: ``seed``, ``eval_fraction``, ``names`` (of the buckets), ``buckets`` ({kind, number, edges, by}; {} for one
     bucket of everything), ``objective``, ``exclude_first`` (position 0, where positions are known),
-    ``rows_per_bucket``. DataError for a bucket without a row in a split.
+    ``rows_per_bucket``. bucket: of each row (n,), where ids do not decide it. DataError for a bucket without a row in
+    a split.
     """
-    bucket = _buckets(known, counts, spec)
+    bucket = _buckets(known, counts, spec) if bucket is None else bucket
     if spec["exclude_first"] and known.positions_known:
         bucket = np.where(known.position == 0, NONE, bucket)
     split = _dealt(known, spec) if known.split is None else known.split.astype(np.int8)
@@ -77,7 +80,7 @@ def choose(known: Coordinates, counts: Counts, spec: Mapping[str, Any]) -> Chose
         for part, value in _SPLITS:
             members = order[(bucket[order] == b) & (split[order] == value)]
             if not members.size:
-                raise DataError(f"bucket {name} has no row in {part}; dump more sequences, or use fewer buckets")
+                raise DataError(f"bucket {name} has no row in {part}; add sequences, or use fewer buckets")
             drawn = generator(spec["seed"], "rows", part, b).permutation(members.size)
             kept.append(members[np.sort(drawn[: spec["rows_per_bucket"][part]])])
     rows = np.concatenate(kept)
