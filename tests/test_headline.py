@@ -79,5 +79,5 @@ def test_cosine_peak_untrained_and_last():
 def test_claims_are_counted_and_absent_tables_are_left_out():
     verdicts = ["supported", "supported", "undecided"]
     lines = headline({"claims": pd.DataFrame({"claim": list("abc"), "verdict": verdicts})})
-    assert lines == ["claims declared beforehand: 2 supported, 0 contradicted, 1 undecided (of 3; see claims.csv)."]
+    assert lines == ["declared claims: 2 supported, 0 contradicted, 1 undecided (of 3; see claims.csv)."]
     assert headline({}) == []

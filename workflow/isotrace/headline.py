@@ -150,4 +150,4 @@ def _claims(claims: pd.DataFrame) -> list[str]:
         return []
     counts = claims["verdict"].value_counts()
     told = ", ".join(f"{counts.get(v, 0)} {v}" for v in ("supported", "contradicted", "undecided"))
-    return [f"claims declared beforehand: {told} (of {len(claims)}; see claims.csv)."]
+    return [f"declared claims: {told} (of {len(claims)}; see claims.csv)."]
