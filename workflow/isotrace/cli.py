@@ -13,7 +13,7 @@ from pathlib import Path
 
 from isotrace.errors import ConfigError, DataError, IsotraceError
 from isotrace.powerview import add_options, print_power
-from isotrace.study import Study, read, validated
+from isotrace.study import read, validated
 from isotrace.yamlfile import read_mapping
 
 
@@ -113,12 +113,8 @@ def _configs(arguments: Sequence[str]) -> list[Path]:
     return [Path(given[0])] if len(given) == 1 else []  # several files are merged first, by Snakemake
 
 
-def _results(study: Study) -> Path:
-    return Path(study.pathvars.get("results", "results"))
-
-
 def _headline(options: argparse.Namespace) -> int:
-    from isotrace.finished import finished, results_of
+    from isotrace.finished import finished
     from isotrace.headline import headline
     from isotrace.notes import audit_notes
 
@@ -127,7 +123,7 @@ def _headline(options: argparse.Namespace) -> int:
     tables, locks = finished(study, names, options.configfile)
     lines = headline(tables, rank=study.dynamics.rank, method=study.dynamics.method)
     print("\n".join([*lines, *audit_notes(locks, study)]))
-    results = results_of(study)
+    results = study.results
     print(f"tables: {results}/tables   figures: {results}/figures   all on one page: {results}/report.html")
     return 0
 
@@ -143,7 +139,7 @@ def _audit(options: argparse.Namespace) -> int:
     from isotrace.results import read_locks
 
     study = read(options.configfile)
-    locks = [_results(study) / "checkpoints" / f"{model}.lock.json" for model in study.models]
+    locks = [study.results / "checkpoints" / f"{model}.lock.json" for model in study.models]
     for path in locks:
         if not path.is_file():
             raise DataError(f"{path}: not there; run the audit: isotrace run --configfile {options.configfile} audit")
@@ -156,7 +152,7 @@ def _verify(options: argparse.Namespace) -> int:
     from isotrace.verify import findings
 
     study = None if options.configfile is None else read(options.configfile)
-    results = Path("results") if study is None else _results(study)
+    results = Path("results") if study is None else study.results
     manifests = sorted({m for path in options.paths for m in manifests_below(path)})
     with ThreadPoolExecutor() as pool:
         found = list(pool.map(lambda m: findings(m, study, results), manifests))
@@ -184,7 +180,7 @@ def _lock(options: argparse.Namespace) -> int:
     from isotrace.checkpoints.locked import keep_locks
 
     study = validated(read_mapping(options.configfile))
-    for path in keep_locks(list(study.models), _results(study)):
+    for path in keep_locks(list(study.models), study.results):
         print(f"{path}: written; commit it")
     return 0
 
@@ -195,7 +191,7 @@ def _plan(options: argparse.Namespace) -> int:
     if options.cores is not None and options.cores < 1:
         raise ConfigError(f"plan --cores: {options.cores} is not 1 or more")
     study = read(options.configfile)
-    print(show(study, _results(study), cores=options.cores or available_cores()))
+    print(show(study, study.results, cores=options.cores or available_cores()))
     return 0
 
 

@@ -10,11 +10,6 @@ from isotrace.results import read_locks, read_tables
 from isotrace.study import Study
 
 
-def results_of(study: Study) -> Path:
-    """The study's results folder."""
-    return Path(study.pathvars.get("results", "results"))
-
-
 def finished(
     study: Study, names: tuple[str, ...], configfile: Path
 ) -> tuple[dict[str, pd.DataFrame], list[dict[str, Any]]]:
@@ -22,7 +17,7 @@ def finished(
 
     DataError, one line, where a file is not there or the tables are another study's.
     """
-    results, again = results_of(study), f"isotrace run --configfile {configfile}"
+    results, again = study.results, f"isotrace run --configfile {configfile}"
     paths = [results / "tables" / f"{name}.parquet" for name in names]
     locks = [results / "checkpoints" / f"{model}.lock.json" for model in study.models]
     for path in (*paths, *locks):

@@ -131,6 +131,11 @@ class Study(Block):
         """Models that are loaded to read text, as tokens of any kind."""
         return [name for name in self.loaded if name not in self.perceived]
 
+    @property
+    def results(self) -> Path:
+        """The results folder."""
+        return Path(self.pathvars.get("results", "results"))
+
     def seed_of(self, model: str) -> int:
         """The training seed of a model, the study's unless it names its own."""
         seed = self.models[model].seed

@@ -32,6 +32,6 @@ rule clean_cache:
     log:
         "<logs>/clean_cache.log",
     params:
-        cache=f"{study.pathvars.get('results', 'results')}/cache",
+        cache=f"{study.results}/cache",
     shell:
         "rm -rf {params.cache:q} > {log} 2>&1"

@@ -4,7 +4,7 @@ An attention function registered with transformers sees them in every family tha
 in some that have none; sums are added up a run of positions at a time, so no (n, T, T) tensor is ever held.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import reduce
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
-from isotrace.capture.adapters import adapted
+from isotrace.capture.adapters import Adapter, adapted
 from isotrace.capture.inputs import forward_arguments, is_encoder_decoder
 from isotrace.capture.scores import Scores
 from isotrace.capture.trace import as_tensor
@@ -144,7 +144,7 @@ def _implementation(model: Any, name: str) -> Iterator[None]:
 
 
 @contextmanager
-def _hooked(model: nn.Module, reader: Reader) -> Iterator[None]:
+def _hooked(found: Mapping[nn.Module, Adapter], reader: Reader) -> Iterator[None]:
     """Read layers that compute attention out of sight, by what their adapters make of what they are given."""
 
     def watch(module: nn.Module) -> Any:
@@ -156,7 +156,6 @@ def _hooked(model: nn.Module, reader: Reader) -> Iterator[None]:
 
         return module.register_forward_hook(hook, with_kwargs=True)
 
-    found = adapted(model)
     handles = [watch(module) for module in found]
     try:
         yield
@@ -188,12 +187,13 @@ def grouped_sums(
     batch_size: int,
 ) -> list[Grouped]:
     """As ``attention_sums``, and by group of sequences as well; group (p,)."""
-    reader = Reader(buckets)
+    reader, by_adapter = Reader(buckets), adapted(model)
     device = next(model.parameters()).device
     size = max(1, min(batch_size, MASK_BYTES // (4 * inputs.shape[1] ** 2)))
     with ExitStack() as stack:
-        stack.enter_context(_hooked(model, reader))
-        if not adapted(model):
+        if by_adapter:
+            stack.enter_context(_hooked(by_adapter, reader))
+        else:
             stack.enter_context(_implementation(model, NAME))
             stack.enter_context(reading(reader))
         stack.enter_context(torch.no_grad())
