@@ -1,4 +1,4 @@
-"""The command ``isotrace power``: designs and what they would see, as tables and one sentence (our choice)."""
+"""``isotrace power``: designs and what they would see, as tables and one sentence (our choice)."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isotrace.commands.registry import command
 from isotrace.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -113,8 +114,16 @@ def _line(found: "Power") -> list[str]:
     return [*sizes, _p(found.p_min), f"{found.power:.2f}", f"{found.error:.2f}"]
 
 
-def print_power(options: argparse.Namespace) -> None:
-    """Both tables and the sentence on stdout; ConfigError or DataError where an option cannot be used."""
+@command(
+    "power",
+    help="how many runs, checkpoints and tokens an effect needs, by simulation",
+    options=add_options,
+    examples=(
+        "isotrace power --effect 0.5 --runs 6,8,12",
+        "isotrace power --effect 0.3 --test trend --checkpoints 10,20 --results results/mine",
+    ),
+)
+def _power(options: argparse.Namespace) -> int:
     from isotrace.dynamics.power import power_of_draws
 
     _check(options)
@@ -136,3 +145,4 @@ def print_power(options: argparse.Namespace) -> None:
         for b in options.draws
     ]
     print(_table(("draws", "smallest p", *shares), rows))
+    return 0

@@ -1,0 +1,39 @@
+"""``isotrace run``: Snakemake on a config, with one line a stage; its options and targets are passed through."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from isotrace.commands.registry import command, parser
+from isotrace.run import add_options, run
+from isotrace.study import read
+
+
+@command(
+    "run",
+    help="run Snakemake on a config, one line a stage; its options and targets are passed through",
+    options=add_options,
+    examples=(
+        "isotrace run --configfile mine.yaml",
+        "isotrace run --configfile mine.yaml -n",
+        "isotrace run --configfile mine.yaml --keep-going tables figures",
+        "isotrace run --configfile mine.yaml --workflow-profile profiles/slurm",
+    ),
+    codes={1: "a job failed, or something of yours to fix; the last lines say which and what"},
+    passes_on=True,
+)
+def _run(options: argparse.Namespace) -> int:
+    if {"-h", "--help"} & set(options.arguments):
+        parser(["run"]).parse_args(["run", "--help"])
+    for config in configs(options.arguments):
+        read(config)  # a mistake in the config is told before Snakemake starts
+    return run(options.arguments)
+
+
+def configs(arguments: Sequence[str]) -> list[Path]:
+    """The config file that a command line names; none where it names several, which Snakemake merges first."""
+    if list(arguments).count("--configfile") != 1:
+        return []
+    after = list(arguments)[list(arguments).index("--configfile") + 1 :]
+    given = [a for i, a in enumerate(after) if not any(b.startswith("-") for b in after[: i + 1])]
+    return [Path(given[0])] if len(given) == 1 else []
