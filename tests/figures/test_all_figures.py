@@ -55,10 +55,10 @@ def emptied(tables, keep=lambda frame: frame["model"] != ""):
 @pytest.mark.parametrize("name", NAMES)
 def test_draws_and_leaves_its_tables_alone(name, tables):
     before = {stage: frame.copy() for stage, frame in tables.items()}
-    fig, drawn = render(name, tables, {"venue": "page"})
+    fig, drawn = render(name, tables, {"venue": "icml"})
     assert len(drawn) > 0
     assert set(drawn["model"]) == {"decoder", "encoder"}
-    assert fig.get_figwidth() == style.WIDTHS["page"]
+    assert fig.get_figwidth() == style.width({"venue": "icml"})
     for stage, frame in tables.items():
         pd.testing.assert_frame_equal(frame, before[stage])
 
@@ -74,7 +74,7 @@ def test_the_order_of_rows_does_not_matter(name, tables):
 @pytest.mark.parametrize("shape", [(("m",), ("all",), (0,)), (("k", "l", "m"), ("b0", "b1", "b10"), (5,))])
 def test_any_number_of_models_and_buckets(name, shape):
     models, buckets, steps = shape
-    _, drawn = render(name, synthetic.all_tables(models, buckets, steps), {"venue": "column"})
+    _, drawn = render(name, synthetic.all_tables(models, buckets, steps), {"venue": "icml-column"})
     assert set(drawn["model"]) <= set(models)
 
 

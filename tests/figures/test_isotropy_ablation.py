@@ -25,5 +25,5 @@ def test_above_every_draw_is_the_smallest_p_that_the_draws_allow():
 
 def test_at_most_as_many_buckets_as_fit_the_ends_among_them():
     table = synthetic.isotropy(buckets=tuple(f"b{i}" for i in range(12)), steps=(0,))
-    assert sorted(set(data({"isotropy": table}, {"venue": "column"})["bucket"])) == ["b0", "b11"]
+    assert sorted(set(data({"isotropy": table}, {"venue": "icml-column"})["bucket"])) == ["b0", "b11"]
     assert set(data({"isotropy": table}, {"buckets": ["b5"]})["bucket"]) == {"b5"}

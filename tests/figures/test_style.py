@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from isotrace.errors import ConfigError
 from isotrace.figures import steps, style
@@ -51,7 +52,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_part(tmp_path):
     paths = save_to(tmp_path)
     before = paths["pdf"].read_bytes()
 
-    class Broken:
+    class Broken(Figure):
         def savefig(self, path, **_):
             path.write_bytes(b"half")
             raise OSError("disk full")
@@ -67,7 +68,7 @@ def test_settings_of_the_caller_neither_leak_in_nor_out():
 
     with matplotlib.rc_context({"font.size": 30}):
         with style.style():
-            assert matplotlib.rcParams["font.size"] == style.RC["font.size"]
+            assert matplotlib.rcParams["font.size"] == style.settings()["font.size"]
         assert matplotlib.rcParams["font.size"] == 30
 
 

@@ -9,7 +9,7 @@ from isotrace.geometry.toy import toy_table
 SPEC = {"width": 8, "heads": 2, "tokens": 4, "sequences": 2, "seeds": 2, "seed": 0, "confidence": 0.95}
 
 
-@pytest.mark.parametrize("venue", ["page", "column"])
+@pytest.mark.parametrize("venue", ["icml", "icml-column"])
 def test_every_row_is_drawn_and_known_cosines_are_ringed(venue):
     table = toy_table({**SPEC, "input_cosines": [0.0, 0.5], "qk_scales": [0.0, 4.0]})
     fig, drawn = registry.find("toy")({"toy": table}, {"venue": venue})

@@ -3,12 +3,13 @@ Bernas et al. 2026 (ratio); variance, mean direction, outlier dimensions, loss a
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from isotrace.figures import frames, marks, steps, style
+from isotrace.figures import frames, marks, panels, steps, style
 from isotrace.figures.registry import Options, Tables, figure
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KEYS = ["model", "site", "layer", "alternative", "checkpoint", "step", "status"]
+RUN = ["model", "seed", "site", "layer", "checkpoint", "step", "status"]
 NAMES = {
     "ratio": "plain, as in energy_over_training",
     "ratio_variance_weighted": "against subspaces drawn by activation variance",
@@ -27,12 +29,13 @@ NAMES = {
 
 
 def data(tables: Tables, options: Options) -> pd.DataFrame:
-    """The points drawn, from table ``controls``: one row per model, site, alternative and checkpoint.
+    """The points drawn, from tables ``controls`` and ``energy``: one row per model, site, alternative and checkpoint.
 
     Options: ``rank`` (8), ``method`` ("pca"), ``quantity`` ("gradient"), ``sites`` (first and last block). ``value``
     is the geometric mean over buckets: of the plain ratio over all, times that of rival over plain where a bucket has
-    both, so that one which lacks the rival moves nothing; ``buckets`` is how many have it. With several seeds the
-    mean over them, ``lo`` and ``hi`` their range. A ``reason`` where there is no value.
+    both, so that one which lacks the rival moves nothing; ``buckets`` is how many have it. ``lo`` and ``hi``: of the
+    plain ratio its interval in ``energy``; of a rival, whose rows are the same, the lowest and highest bucket's change.
+    With several seeds the mean over them and their range. A ``reason`` where there is no value.
     """
     controls = frames.every_checkpoint(tables, "controls")
     quantity, method = options.get("quantity", "gradient"), options.get("method", "pca")
@@ -42,25 +45,46 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
     rows = pd.concat(wanted) if wanted else rows
     rows = frames.with_tombstones(rows, controls, line=["site", "layer", "bucket"])
     means = pd.concat([_over_buckets(rows, name) for name in NAMES], ignore_index=True)
-    points = frames.over_seeds(means.assign(lo=np.nan, hi=np.nan), KEYS, "value", log=True)
+    points = frames.over_seeds(_with_plain_interval(means, tables, options), KEYS, "value", log=True)
+    rival = (points["alternative"] != "ratio") & (points["interval"] == "within the run")
+    points.loc[rival, "interval"] = "range over buckets"
     counts = means.groupby(KEYS, as_index=False, dropna=False).agg(buckets=("buckets", "min"))
     return points.merge(counts, on=KEYS, validate="one_to_one")
 
 
 def _over_buckets(rows: pd.DataFrame, name: str) -> pd.DataFrame:
     """The geometric mean of one column over buckets, each checkpoint and seed by itself."""
-    keys = ["model", "seed", "site", "layer", "checkpoint", "step", "status"]
     plain, rival = (np.log(rows[column].where(rows[column] > 0)) for column in ("ratio", name))
     means = (
         rows.assign(plain=plain, change=rival - plain)
-        .groupby(keys, as_index=False, dropna=False)
+        .groupby(RUN, as_index=False, dropna=False)
         .agg(
-            plain=("plain", "mean"), change=("change", "mean"), buckets=("change", "count"), reason=("reason", "first")
+            plain=("plain", "mean"),
+            change=("change", "mean"),
+            least=("change", "min"),
+            most=("change", "max"),
+            buckets=("change", "count"),
+            reason=("reason", "first"),
         )
     )
     value = (means["plain"] + means["change"]).map(np.exp)
     told = means["reason"].where(value.isna(), "").map(lambda text: _own_reason(str(text), name))
-    return means.assign(alternative=name, value=value, reason=told)
+    lo, hi = (np.exp((means["plain"] + means[end]).where(means["buckets"] > 1)) for end in ("least", "most"))
+    return means.assign(alternative=name, value=value, lo=lo, hi=hi, reason=told)
+
+
+def _with_plain_interval(means: pd.DataFrame, tables: Tables, options: Options) -> pd.DataFrame:
+    """``means`` whose plain ratios carry the interval over sequences that table ``energy`` has for them."""
+    energy = frames.every_checkpoint(tables, "energy")
+    chosen = {"quantity": options.get("quantity", "gradient"), "method": options.get("method", "pca")}
+    rows = frames.pick(energy, basis="fixed", null_space="complement", **chosen)
+    rows = frames.ratios(frames.pick(rows, rank=frames.rank_of(rows, options)))
+    known = frames.geometric_mean(rows, RUN).assign(alternative="ratio")
+    known = known[[*RUN, "alternative", "lo", "hi"]].rename(columns={"lo": "energy_lo", "hi": "energy_hi"})
+    joined = means.merge(known, on=[*RUN, "alternative"], how="left")
+    plain = joined["alternative"] == "ratio"
+    ends = {end: joined[end].where(~plain, joined[f"energy_{end}"]) for end in ("lo", "hi")}
+    return joined.assign(**ends).drop(columns=["energy_lo", "energy_hi"])
 
 
 def _own_reason(text: str, name: str) -> str:
@@ -73,26 +97,13 @@ def _own_reason(text: str, name: str) -> str:
 def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
     """A row of panels per model, a panel per site; the drawn table is that of ``data``."""
     drawn = data(tables, options)
-    models = frames.in_order(drawn["model"])
-    columns = max([drawn[drawn["model"] == m]["site"].nunique() for m in models], default=1)
-    with style.style():
-        fig, axes = style.grid(max(len(models), 1), columns, inches=style.width(options), row_height=1.75)
+    with style.style(options):
         axis = steps.StepAxis.of(drawn["step"])
-        for i, model in enumerate(models):
-            here = drawn[drawn["model"] == model]
-            sites = frames.sites_in_order(here)
-            for j, ax in enumerate(axes[i]):
-                ax.set_visible(j < len(sites))
-                if j < len(sites):
-                    _panel(ax, here[here["site"] == sites[j]], axis)
-                    style.letter(ax, i * columns + j, f"{model}, {sites[j].replace('_', ' ')}")
-                    axis.apply(ax, label="training step" if i == len(models) - 1 else None)
-        if not models:
-            style.absent(axes[0][0], "no rows")
+        fig, axes = panels.by_site(drawn, options, partial(_panel, axis=axis))
         _scales(axes, drawn)
         for row in axes:
             row[0].set_ylabel("gradient energy\n(ratio to its null, log)")
-        _legend(fig, drawn)
+        _legend(fig, drawn, options)
     return fig, drawn
 
 
@@ -105,7 +116,8 @@ def _looks() -> dict[str, dict[str, Any]]:
     return looks
 
 
-def _panel(ax: Axes, rows: pd.DataFrame, axis: steps.StepAxis) -> None:
+def _panel(ax: Axes, rows: pd.DataFrame, last: bool, *, axis: steps.StepAxis) -> None:
+    axis.apply(ax, label="training step" if last else None)
     ax.axhline(1, color=style.MUTED, lw=0.6, zorder=1)
     if rows["value"].isna().all():
         style.absent(ax, "; ".join(sorted(set(rows["reason"]))))
@@ -127,12 +139,16 @@ def _scales(axes: Any, drawn: pd.DataFrame) -> None:
             ax.tick_params(labelleft=False)
 
 
-def _legend(fig: Figure, drawn: pd.DataFrame) -> None:
+def _legend(fig: Figure, drawn: pd.DataFrame, options: Options) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     shown = set(drawn.loc[drawn["value"].notna(), "alternative"])
     lines = [Line2D([], [], label=NAMES[name], **look) for name, look in _looks().items() if name in shown]
-    shades = [Patch(color=style.COOL, alpha=0.25, lw=0, label="range over seeds")] if drawn["lo"].notna().any() else []
+    plain = drawn[drawn["alternative"] == "ratio"]
+    names = {"within the run": f"plain: {style.interval_name(plain, options)}"}
+    names |= {"range over buckets": "others: lowest to highest bucket", "range over seeds": "range over seeds"}
+    told = [name for kind, name in names.items() if kind in set(drawn.loc[drawn["lo"].notna(), "interval"])]
+    shades = [Patch(color=style.COOL, alpha=0.25, lw=0, label="; ".join(told))] if told else []
     gone = drawn[drawn["alternative"].isin(shown)]
     style.legend(fig, [lines, [*shades, *marks.handles(gone, "value")]])

@@ -3,13 +3,12 @@ Godey et al. 2024 (drift |mean q| / mean |q| and sharpness); 1 - entropy / log(v
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from isotrace.figures import frames, marks, steps, style
+from isotrace.figures import frames, marks, panels, steps, style
 from isotrace.figures.registry import Options, Tables, figure
 
 if TYPE_CHECKING:
@@ -61,19 +60,18 @@ def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
     """A row of panels per model: query drift, key drift, sharpness; the drawn table is that of ``data``."""
     drawn = data(tables, options)
     models = frames.in_order(drawn["model"])
-    columns = len(LABELS) if style.width(options) > 5 else 1
-    with style.style():
-        rows = max(len(models), 1) * len(LABELS) // columns
-        fig, axes = style.grid(rows, columns, inches=style.width(options), row_height=1.5)
+    with style.style(options):
         axis = steps.StepAxis.of(drawn["step"])
-        for index, (model, metric) in enumerate(product(models, LABELS)):
-            ax, here = axes.flat[index], drawn[drawn["metric"] == metric]
+
+        def panel(ax: Axes, model: str, metric: str, last: bool) -> None:
+            here = drawn[drawn["metric"] == metric]
             top = float(np.nanmax(here[["value", "hi"]].to_numpy(float), initial=0.05))
             _panel(ax, here[here["model"] == model], axis)
             ax.set_ylim(0, 1.05 * top)
             ax.set_ylabel(LABELS[metric])
-            style.letter(ax, index, model)
-            axis.apply(ax, label="training step" if index >= len(models) * len(LABELS) - columns else None)
+            axis.apply(ax, label="training step" if last else None)
+
+        fig, axes = panels.by_measure(models, LABELS, options, panel, row_height=1.5)
         if not models:
             reasons = frames.table(tables, "attention")["reason"]
             style.absent(axes[0][0], "; ".join(sorted(set(reasons))) or "no rows")

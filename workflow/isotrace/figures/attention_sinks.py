@@ -3,13 +3,12 @@ Sinks after Xiao et al. 2024, sharpness after Godey et al. 2024; means over laye
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from isotrace.figures import frames, marks, steps, style
+from isotrace.figures import frames, marks, panels, steps, style
 from isotrace.figures.registry import Options, Tables, figure
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ KEYS = ["model", "metric", "bucket", "checkpoint", "step", "status"]
 REST = "none"
 NEAR_ONE = (0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 2.5)
 LABELS = {
-    "mass_over_share": "attention received\nover share of keys",
+    "mass_over_share": "attention received over\nshare of keys (ratio, log)",
     "sharpness": "sharpness of queries\n1 - entropy / log(visible)",
 }
 
@@ -61,19 +60,18 @@ def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
     """Two panels a model: attention over share by key bucket, sharpness by query bucket; drawn as in ``data``."""
     drawn = data(tables, options)
     models = frames.in_order(drawn["model"])
-    columns = len(LABELS) if style.width(options) > 5 else 1
-    with style.style():
-        rows = max(len(models), 1) * len(LABELS) // columns
-        fig, axes = style.grid(rows, columns, inches=style.width(options), row_height=1.7)
+    with style.style(options):
         axis = steps.StepAxis.of(drawn["step"])
         looks = _looks(drawn)
-        for index, (model, metric) in enumerate(product(models, LABELS)):
-            ax, here = axes.flat[index], frames.pick(drawn, model=model, metric=metric)
+
+        def panel(ax: Axes, model: str, metric: str, last: bool) -> None:
+            here = frames.pick(drawn, model=model, metric=metric)
             _panel(ax, here, looks, axis)
             _scale(ax, here, log=metric == "mass_over_share")
             ax.set_ylabel(LABELS[metric])
-            style.letter(ax, index, model)
-            axis.apply(ax, label="training step" if index >= len(models) * len(LABELS) - columns else None)
+            axis.apply(ax, label="training step" if last else None)
+
+        fig, axes = panels.by_measure(models, LABELS, options, panel, row_height=1.7)
         if not models:
             for ax in axes.flat:
                 style.absent(ax, "no rows")
@@ -117,7 +115,7 @@ def _legend(fig: Figure, drawn: pd.DataFrame, looks: dict[str, tuple[str, str]],
     from matplotlib.patches import Patch
 
     buckets = {b: colour for b, (colour, _) in looks.items() if b != REST}
-    lines = style.bucket_handles(list(buckets), buckets) if buckets else []
+    lines = style.bucket_handles(list(buckets), buckets, options) if buckets else []
     if REST in looks:
         lines.append(Line2D([], [], color=style.ACCENT, marker="*", label="keys of no bucket"))
     label = f"{style.interval_name(drawn, options)}; mean over layers and heads"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ["model", "checkpoint", "step", "site", "layer", "component", "sign", "order", "token_id", "token", "bucket"]
 VALUES = ["score", "n_occurrences", "reason"]
+WHISKER: dict[str, Any] = {"fmt": "none", "ecolor": style.INK, "elinewidth": 0.6}
 _LONGEST = 14
 """Characters of a token that a label shows."""
 
@@ -43,11 +44,11 @@ def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
     drawn = data(tables, options)
     models = frames.in_order(drawn["model"])
     components = sorted(drawn["component"].unique()) or [1]
-    columns = min(len(components), 4 if style.width(options) > 5 else 2)
+    columns = min(len(components), 4 if style.wide(options) else 2)
     bands = -(-len(components) // columns)
     buckets = frames.in_order(drawn.loc[drawn["bucket"] != "", "bucket"])
     colours = dict(zip(buckets, style.ramp(len(buckets)), strict=True))
-    with style.style():
+    with style.style(options):
         fig, axes = style.grid(max(len(models), 1) * bands, columns, inches=style.width(options), row_height=1.5)
         for ax in axes.flat:
             ax.set_visible(False)
@@ -64,7 +65,7 @@ def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
         if not models:
             axes[0][0].set_visible(True)
             style.absent(axes[0][0], "no rows")
-        _legend(fig, colours)
+        _legend(fig, colours, options)
     return fig, drawn
 
 
@@ -80,11 +81,20 @@ def _panel(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, str]) -> None:
     bars = pd.concat([upper, lower])
     y = -np.arange(len(bars), dtype=float) - np.repeat([0.0, 0.6], [len(upper), len(lower)])
     ax.barh(y, bars["score"], color=[colours[str(b)] for b in bars["bucket"]], height=0.72, lw=0)
+    ax.errorbar(bars["score"], y, xerr=half_width(bars["n_occurrences"]), **WHISKER)
     ax.axvline(0, color=style.MUTED, lw=0.6)
     ax.set_yticks(y, [label(t, i) for t, i in zip(bars["token"], bars["token_id"], strict=True)])
     for text in ax.get_yticklabels():
         text.set_parse_math(False)
     ax.tick_params(axis="y", length=0, labelsize=5.5)
+
+
+def half_width(occurrences: pd.Series) -> pd.Series:
+    """Two standard errors of a type's mean score, were its rows as spread as all rows, whose deviation is 1.
+
+    Rows of one type vary less than all rows, of all types, so the interval is rather too wide.
+    """
+    return 2 * occurrences.astype(float) ** -0.5
 
 
 def label(token: str, token_id: int) -> str:
@@ -101,13 +111,14 @@ def _glyphs() -> frozenset[int]:
     """Code points that the font of all figures can draw."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
-    return frozenset(get_font(findfont(FontProperties(family=style.RC["font.sans-serif"]))).get_charmap())
+    return frozenset(get_font(findfont(FontProperties(family=style.settings()["font.sans-serif"]))).get_charmap())
 
 
-def _legend(fig: Figure, colours: Mapping[str, str]) -> None:
+def _legend(fig: Figure, colours: Mapping[str, str], options: Options) -> None:
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    ends = {0: " (most frequent tokens)", len(colours) - 1: " (rarest)"} if len(colours) > 1 else {}
-    style.legend(
-        fig, [[Patch(color=c, lw=0, label=f"{b}{ends.get(k, '')}") for k, (b, c) in enumerate(colours.items())]]
-    )
+    names = style.bucket_names(list(colours), options)
+    bars: list[Any] = [Patch(color=colour, lw=0, label=names[bucket]) for bucket, colour in colours.items()]
+    label = "±2 standard errors at most (rows of a token as spread as all)"
+    style.legend(fig, [bars, [Line2D([], [], color=style.INK, lw=0.6, label=label)]])

@@ -56,9 +56,9 @@ def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
     drawn = data(tables, options)
     models = frames.in_order(drawn["model"])
     metrics = [m for m in options.get("metrics", ["mean_cosine", "norm_drift"]) if m in set(drawn["metric"])]
-    columns = max(min(len(models), 4 if style.width(options) > 5 else 2), 1)
+    columns = max(min(len(models), 4 if style.wide(options) else 2), 1)
     size = -(-max(len(models), 1) // columns) * max(len(metrics), 1), columns
-    with style.style():
+    with style.style(options):
         fig, axes = style.grid(*size, inches=style.width(options), row_height=1.45)
         axis = steps.StepAxis.of(drawn["step"])
         for ax in axes.flat:
@@ -127,7 +127,7 @@ def _legend(fig: Figure, drawn: pd.DataFrame, models: list[str], options: Option
             Line2D([], [], color=looks[s][0], marker=looks[s][1], label=(lead if k == 0 else "") + s.replace("_", " "))
             for k, s in enumerate(sites)
         ])  # fmt: skip
-    label = f"{style.interval_name(drawn, options)}; mean over token buckets"
+    label = f"{style.interval_name(drawn, options)}; mean over {style.bucket_kind(options)} buckets"
     shade = [Patch(color=style.COOL, alpha=0.25, lw=0, label=label)] if drawn["lo"].notna().any() else []
     groups.append([*shade, *marks.handles(drawn, "value")])
     style.legend(fig, groups)

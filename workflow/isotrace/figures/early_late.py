@@ -54,7 +54,7 @@ def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
     drawn = data(tables, options)
     models = frames.in_order(drawn["model"])
     most = max([drawn[drawn["model"] == m]["site"].nunique() for m in models], default=1)
-    with style.style():
+    with style.style(options):
         size = max(len(models), 1), len(PANELS)
         fig, axes = style.grid(*size, inches=style.width(options), row_height=0.62 + 0.2 * most)
         for i, model in enumerate(models):
@@ -71,7 +71,7 @@ def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
             style.absent(axes[0][0], "no rows")
         _scales(axes, drawn)
         for ax in axes[-1]:
-            wide = style.width(options) > 5
+            wide = style.wide(options)
             ax.set_xlabel("gradient energy, tangent over matched normal (ratio, log)" if wide else "energy ratio (log)")
         _legend(fig, drawn, options)
     return fig, drawn

@@ -4,12 +4,13 @@ Bernas et al. 2026 (energy ratio of matched ranks); intervals, the exact null an
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from isotrace.figures import frames, marks, steps, style
+from isotrace.figures import frames, marks, panels, steps, style
 from isotrace.figures.registry import Options, Tables, figure
 
 if TYPE_CHECKING:
@@ -50,25 +51,13 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
 def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
     """A row of panels per model, a panel per site; the drawn table is that of ``data``."""
     drawn = data(tables, options)
-    models = frames.in_order(drawn["model"])
-    columns = max([drawn[drawn["model"] == m]["site"].nunique() for m in models], default=1)
     buckets = frames.in_order(drawn["bucket"])
     colours = dict(zip(buckets, style.ramp(len(buckets)), strict=True))
-    with style.style():
-        fig, axes = style.grid(max(len(models), 1), columns, inches=style.width(options), row_height=1.75)
+    with style.style(options):
         axis = steps.StepAxis.of(drawn["step"])
-        for i, model in enumerate(models):
-            here = drawn[drawn["model"] == model]
-            sites = frames.sites_in_order(here)
-            for j, ax in enumerate(axes[i]):
-                if j >= len(sites):
-                    ax.set_visible(False)
-                    continue
-                _panel(ax, here[here["site"] == sites[j]], colours, axis)
-                style.letter(ax, i * columns + j, f"{model}, {_place(sites, j, wide=style.width(options) > 5)}")
-                axis.apply(ax, label="training step" if i == len(models) - 1 else None)
-        if not models:
-            style.absent(axes[0][0], "no rows")
+        panel = partial(_panel, colours=colours, axis=axis)
+        title = partial(_place, wide=style.wide(options))
+        fig, axes = panels.by_site(drawn, options, panel, title=title)
         _scales(axes, drawn)
         for row in axes:
             row[0].set_ylabel("gradient energy, tangent over\nmatched normal (ratio, log)")
@@ -82,7 +71,8 @@ def _place(sites: list[str], j: int, *, wide: bool) -> str:
     return sites[j].replace("_", " ")
 
 
-def _panel(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any], axis: steps.StepAxis) -> None:
+def _panel(ax: Axes, rows: pd.DataFrame, last: bool, *, colours: Mapping[str, Any], axis: steps.StepAxis) -> None:
+    axis.apply(ax, label="training step" if last else None)
     band = marks.own(rows).groupby("step", as_index=False).agg(lo=("null_lo", "min"), hi=("null_hi", "max"))
     for part in steps.parts(axis, band):
         ax.fill_between(part.x, np.maximum(part.rows["lo"], 1e-3), part.rows["hi"], color=style.BAND, lw=0, zorder=0)
@@ -127,4 +117,4 @@ def _legend(fig: Figure, colours: Mapping[str, str], drawn: pd.DataFrame, option
         Patch(color=style.BAND, lw=0, label="random normal subspaces, ±2 sd (exact)"),
         *marks.handles(drawn, "ratio"),
     ]
-    style.legend(fig, [style.bucket_handles(list(colours), colours), bases, shades])
+    style.legend(fig, [style.bucket_handles(list(colours), colours, options), bases, shades])

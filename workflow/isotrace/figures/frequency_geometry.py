@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 KEYS = ["model", "of", "kind", "site", "layer", "checkpoint", "step", "status"]
 OF = {"norm": "norm", "centroid_distance": "distance"}
-SCATTER = {"norm": "embedding's norm", "centroid_distance": "embedding's distance\nto the centroid"}
+SCATTER = {
+    "norm": "embedding's norm\n(model's units)",
+    "centroid_distance": "distance to the centroid\n(model's units)",
+}
 
 
 def data(tables: Tables, options: Options) -> pd.DataFrame:
@@ -61,8 +64,8 @@ def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
     lines, points = drawn[drawn["part"] == "correlation"], drawn[drawn["part"] == "points"]
     models = frames.in_order(drawn["model"])
     kinds = [(of, part) for of in OF for part in (("points", "correlation") if len(points) else ("correlation",))]
-    columns = len(kinds) if style.width(options) > 5 else 2
-    with style.style():
+    columns = len(kinds) if style.wide(options) else 2
+    with style.style(options):
         rows = max(len(models), 1) * len(kinds) // columns
         fig, axes = style.grid(rows, columns, inches=style.width(options), row_height=1.5)
         axis = steps.StepAxis.of(lines["step"])
@@ -85,12 +88,22 @@ def _scatter(ax: Axes, points: pd.DataFrame, of: str, *, last: bool) -> None:
 
     ax.set_ylabel(SCATTER[of])
     if last:
-        ax.set_xlabel("token count (log)")
+        ax.set_xlabel("token count (occurrences, log)")
     if points.empty:
         style.absent(ax, "no points given")
         return
     shades = LinearSegmentedColormap.from_list("ink", ["#c6d5e8", "#27538f", "#0b1730"])
-    ax.hexbin(points["count"], points[of], xscale="log", gridsize=22, bins="log", mincnt=1, cmap=shades, lw=0.1)
+    ax.hexbin(
+        points["count"],
+        points[of],
+        xscale="log",
+        gridsize=22,
+        bins="log",
+        mincnt=1,
+        cmap=shades,
+        lw=0.1,
+        rasterized=True,
+    )
     x, y = _running_median(points["count"].to_numpy(float), points[of].to_numpy(float))
     ax.plot(x, y, color=style.ACCENT, lw=1.4)
     style.decades(ax, which="x")
@@ -107,7 +120,7 @@ def _correlations(ax: Axes, rows: pd.DataFrame, axis: steps.StepAxis, *, last: b
     ax.axhline(0, color=style.MUTED, lw=0.6, zorder=0)
     ax.set_ylim(-1.05, 1.05)
     ax.set_yticks([-1, -0.5, 0, 0.5, 1], ["-1", "-0.5", "0", "0.5", "1"])
-    ax.set_ylabel("rank correlation\nwith token count")
+    ax.set_ylabel("rank correlation with\ntoken count (Spearman)")
     axis.apply(ax, label="training step" if last else None)
     if rows["spearman"].isna().all():
         style.absent(ax, "; ".join(sorted(set(rows["reason"]))) or "no rows")

@@ -43,7 +43,7 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
         rows = frames.pick(rows, c0=options.get("c0", "scaled_identity"))
     rows = frames.pick(rows, rank=frames.rank_of(rows, options))
     last = [frames.pick(m, site=options.get("site", _last(m))) for _, m in rows.groupby("model")]
-    most = 4 if options.get("venue", "page") == "page" else 2
+    most = max(2, int(style.width(options) / 1.6))
     shown = [frames.pick(m, bucket=list(options.get("buckets") or _spread(m, most))) for m in last]
     rows = pd.concat(shown) if shown else rows
     rows = frames.with_tombstones(rows, table, line=["site", "layer", "bucket"])
@@ -80,7 +80,7 @@ def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
     models = frames.in_order(drawn["model"])
     top = np.nanmax(drawn[[*SCORES, "hi", "score_without_normal_hi"]].to_numpy(float), initial=0.0)
     low = np.nanmin(drawn[[*SCORES, "lo"]].to_numpy(float), initial=0.0)
-    with style.style():
+    with style.style(options):
         columns = max(map(len, buckets.values()), default=1)
         fig, axes = style.grid(max(len(models), 1), columns, inches=style.width(options), row_height=1.45)
         axis = steps.StepAxis.of(drawn["step"])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 RUN = ["model", "seed", "checkpoint", "step", "status"]
 KEYS = ["model", "checkpoint", "step", "status", "site"]
 SCORE, LOSS = "isotropy", "loss"
-LABELS = {SCORE: "isotropy of the last activations", LOSS: "held-out loss (nats a token)"}
+LABELS = {SCORE: "isotropy of the last activations\n(IsoScore, 0 to 1)", LOSS: "held-out loss (nats a token)"}
 LIMITS = [f"{name}_{end}" for name in (SCORE, LOSS) for end in ("lo", "hi")]
 
 
@@ -93,8 +93,8 @@ def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
     models = frames.in_order(drawn["model"])
     colours = style.ramp(len(models))
     looks = {model: {"color": colours[k], "marker": style.marker(k)} for k, model in enumerate(models)}
-    wide = style.width(options) > 5
-    with style.style():
+    wide = style.wide(options)
+    with style.style(options):
         height = max(2.4, 0.6 + 0.17 * len(models))
         fig, axes = style.grid(*((1, 3) if wide else (3, 1)), inches=style.width(options), row_height=height)
         through, *ends = axes.flat
@@ -170,7 +170,7 @@ def _legend(fig: Figure, drawn: pd.DataFrame, looks: dict[str, dict[str, Any]], 
     if (drawn["step"] == 0).any():
         parts.append(Line2D([], [], label="untrained", ms=3.6, mfc="white", **ink))
     if np.isfinite(drawn[LIMITS].to_numpy(float)).any():
-        label = f"{style.interval_name(drawn, options)}; mean over token buckets"
+        label = f"{style.interval_name(drawn, options)}; mean over {style.bucket_kind(options)} buckets"
         parts.append(Line2D([], [], color=style.INK, lw=0.8, label=label))
     status = marks.handles(drawn[drawn["status"] != "broken"], SCORE)
     style.legend(fig, [lines, parts, status])

@@ -4,12 +4,13 @@ Energy of Bernas et al. 2026, which fixes one rank; the curve over ranks is our 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from isotrace.figures import frames, style
+from isotrace.figures import frames, panels, style
 from isotrace.figures.registry import Options, Tables, figure
 
 if TYPE_CHECKING:
@@ -60,32 +61,20 @@ def _chosen(model: pd.DataFrame, options: Options) -> pd.DataFrame:
 def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
     """A row of panels per model, a panel per site; the drawn table is that of ``data``."""
     drawn = data(tables, options)
-    models = frames.in_order(drawn["model"])
-    columns = max([drawn[drawn["model"] == m]["site"].nunique() for m in models], default=1)
     every = sorted(set(drawn["step"]))
     colours = dict(zip(every, style.ramp(len(every)), strict=True))
-    with style.style():
-        fig, axes = style.grid(max(len(models), 1), columns, inches=style.width(options), row_height=1.75)
-        for i, model in enumerate(models):
-            here = drawn[drawn["model"] == model]
-            sites = frames.sites_in_order(here)
-            for j, ax in enumerate(axes[i]):
-                ax.set_visible(j < len(sites))
-                if j < len(sites):
-                    _panel(ax, here[here["site"] == sites[j]], colours)
-                    style.letter(ax, i * columns + j, f"{model}, {sites[j].replace('_', ' ')}")
-                    ax.set_xlabel("rank k" if i == len(models) - 1 else "")
-        if not models:
-            style.absent(axes[0][0], "no rows")
+    with style.style(options):
+        fig, axes = panels.by_site(drawn, options, partial(_panel, colours=colours))
         for row in axes:
-            row[0].set_ylabel("share of gradient energy\nin k tangent directions")
+            row[0].set_ylabel("gradient energy in k\ndirections (share of all)")
         _legend(fig, drawn, colours, options)
     return fig, drawn
 
 
-def _panel(ax: Axes, rows: pd.DataFrame, colours: Mapping[int, str]) -> None:
+def _panel(ax: Axes, rows: pd.DataFrame, last: bool, *, colours: Mapping[int, str]) -> None:
     from matplotlib.ticker import MaxNLocator
 
+    ax.set_xlabel("rank k (directions)" if last else "")
     if rows["value"].isna().all():
         style.absent(ax, "; ".join(sorted(set(rows["reason"]))))
         return

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,44 +19,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTHS = {"column": 3.25, "page": 6.75}
-"""Width in inches: one column, or the whole page, of a two-column paper."""
-
-RC: dict[str, Any] = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 7,
-    "axes.labelsize": 7,
-    "axes.titlesize": 7.5,
-    "axes.titlelocation": "left",
-    "axes.titlepad": 4,
-    "axes.labelpad": 2.5,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.labelsize": 6.5,
-    "ytick.labelsize": 6.5,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "xtick.minor.size": 1.3,
-    "ytick.minor.size": 1.3,
-    "xtick.minor.width": 0.4,
-    "ytick.minor.width": 0.4,
-    "legend.fontsize": 6.5,
-    "legend.frameon": False,
-    "legend.handlelength": 2.0,
-    "legend.columnspacing": 1.2,
-    "lines.linewidth": 1.2,
-    "lines.markersize": 3.2,
-    "pdf.fonttype": 42,
-    "ps.fonttype": 42,
-    "savefig.dpi": 300,
-    "figure.constrained_layout.h_pad": 0.03,
-    "figure.constrained_layout.w_pad": 0.03,
-    "mathtext.default": "regular",
-}
+STYLES = Path(__file__).parent / "styles"
+BASE = "isotrace"
+"""The style of all figures; a venue's own is read after it."""
+VENUE = "icml"
+WIDE = 5.0
+"""Inches from which a figure spans a page."""
 
 INK = "#1a1a1a"
 MUTED = "#6b6b6b"
@@ -77,22 +46,45 @@ def ramp(n: int) -> list[str]:
     return [to_hex(scale(x)) for x in (np.linspace(0.0, 1.0, n) if n > 1 else [0.0] * n)]
 
 
+def style_files(venue: str) -> list[Path]:
+    """The style files of a venue, later ones over earlier ones. ConfigError for a venue that has none."""
+    known = sorted(path.stem for path in STYLES.glob("*.mplstyle") if path.stem != BASE)
+    if venue not in known:
+        raise ConfigError(f"figures.venue: {venue!r} is not one of {', '.join(known)}")
+    return [STYLES / f"{name}.mplstyle" for name in (BASE, venue)]
+
+
+@cache
+def settings(venue: str = VENUE) -> Mapping[str, Any]:
+    """The rc settings of a venue."""
+    from matplotlib import rc_params_from_file
+
+    read = [rc_params_from_file(file, use_default_template=False) for file in style_files(venue)]
+    return {key: value for settings in read for key, value in settings.items()}
+
+
+def _of(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    return settings(str(options.get("venue", VENUE)))
+
+
 def width(options: Mapping[str, Any]) -> float:
-    """The figure's width in inches for ``options["venue"]`` (column or page; page when absent)."""
-    venue = options.get("venue", "page")
-    if venue not in WIDTHS:
-        raise ConfigError(f"figures.venue: {venue!r} is not one of {', '.join(WIDTHS)}")
-    return WIDTHS[venue]
+    """The figure's width in inches at ``options["venue"]`` (icml when absent)."""
+    return float(_of(options)["figure.figsize"][0])
+
+
+def wide(options: Mapping[str, Any]) -> bool:
+    """Whether the figure spans a page, so that panels stand side by side."""
+    return width(options) > WIDE
 
 
 @contextmanager
-def style() -> Iterator[None]:
+def style(options: Mapping[str, Any] | None = None) -> Iterator[None]:
     """The rc settings of every figure; nothing of the caller's own settings gets in."""
     import matplotlib
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        for name, value in RC.items():
+        for name, value in _of(options or {}).items():
             matplotlib.rcParams[name] = value  # type: ignore[index]
         yield
 
@@ -153,14 +145,26 @@ def interval_name(drawn: pd.DataFrame, options: Mapping[str, Any]) -> str:
     return "range over seeds" if "within the run" not in kinds else f"range over seeds ({within} for single runs)"
 
 
-def bucket_handles(buckets: Sequence[str], colours: Mapping[str, str], *, ls: str = "-") -> list[Any]:
-    """Legend entries of the buckets; the first and last say what they hold."""
+def bucket_kind(options: Mapping[str, Any]) -> str:
+    """What buckets are made of: tokens by how often they occur, or patches and frames by their energy."""
+    return str(options.get("bucketed", "token"))
+
+
+def bucket_names(buckets: Sequence[str], options: Mapping[str, Any]) -> dict[str, str]:
+    """What a legend calls the buckets; the first and last say what they hold, where all models agree on it."""
+    parts = [b for b in buckets if b != "all"]
+    said = {"token": (" (most frequent tokens)", " (rarest)"), "energy": (" (least energy)", " (most)")}
+    first, last = said.get(bucket_kind(options), ("", ""))
+    ends = {parts[0]: first, parts[-1]: last} if len(parts) > 1 else {}
+    return {"all": "all tokens"} | {b: f"{b}{ends.get(b, '')}" for b in parts}
+
+
+def bucket_handles(buckets: Sequence[str], colours: Mapping[str, str], options: Mapping[str, Any]) -> list[Any]:
+    """Legend entries of the buckets, named as in ``bucket_names``."""
     from matplotlib.lines import Line2D
 
-    parts = [b for b in buckets if b != "all"]
-    ends = {parts[0]: " (most frequent tokens)", parts[-1]: " (rarest)"} if len(parts) > 1 else {}
-    names = {"all": "all tokens"} | {b: f"{b}{ends.get(b, '')}" for b in parts}
-    return [Line2D([], [], color=colours[b], marker=marker(k), ls=ls, label=names[b]) for k, b in enumerate(buckets)]
+    names = bucket_names(buckets, options)
+    return [Line2D([], [], color=colours[b], marker=marker(k), label=names[b]) for k, b in enumerate(buckets)]
 
 
 def gone_handles(values: pd.Series) -> list[Any]:
@@ -215,9 +219,19 @@ def save(fig: Figure, drawn: pd.DataFrame, *, pdf: str | Path, png: str | Path, 
     Each file appears whole or not at all; the bytes depend on the drawing and on the library versions only.
     """
     with style():
+        _settle(fig)
         _replace(pdf, lambda path: fig.savefig(path, format="pdf", metadata=_PDF_METADATA))
         _replace(png, lambda path: fig.savefig(path, format="png", dpi=300, metadata={"Software": None}))
     _replace(csv, lambda path: drawn.to_csv(path, index=False, lineterminator="\n"))
+
+
+def _settle(fig: Figure) -> None:
+    """Lay the figure out once and keep that: the solver's sums differ between runs, in a PDF's tenth decimal."""
+    fig.set_dpi(300)
+    fig.draw_without_rendering()
+    fig.set_layout_engine("none")
+    for ax in fig.axes:
+        ax.set_position(tuple(round(edge, 6) for edge in ax.get_position(original=True).bounds))
 
 
 # A date would change the file at every run.

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 KEYS = ["model", "comparison", "site", "layer", "checkpoint", "step", "status"]
 LABELS = {
-    "moving_to_fixed": "overlap with the\nfixed (early) basis",
-    "neighbours": "overlap with the\ncheckpoint before",
+    "moving_to_fixed": "overlap with the fixed basis\n(mean squared cosine)",
+    "neighbours": "overlap with the one before\n(mean squared cosine)",
 }
 
 
@@ -52,9 +52,9 @@ def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
     drawn = data(tables, options)
     models = frames.in_order(drawn["model"])
     kinds = [k for k in LABELS if k in set(drawn["comparison"])] or list(LABELS)[:1]
-    columns = max(min(len(models), 4 if style.width(options) > 5 else 2), 1)
+    columns = max(min(len(models), 4 if style.wide(options) else 2), 1)
     bands = -(-max(len(models), 1) // columns)
-    with style.style():
+    with style.style(options):
         fig, axes = style.grid(bands * len(kinds), columns, inches=style.width(options), row_height=1.45)
         axis = steps.StepAxis.of(drawn["step"])
         for ax in axes.flat:

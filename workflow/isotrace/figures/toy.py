@@ -38,8 +38,8 @@ def data(tables: Tables, options: Options) -> pd.DataFrame:
 def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
     """A panel per part of the block; the drawn table is that of ``data``."""
     drawn = data(tables, options)
-    wide = style.width(options) > 5
-    with style.style():
+    wide = style.wide(options)
+    with style.style(options):
         fig, axes = style.grid(1 if wide else 2, 4 if wide else 2, inches=style.width(options), row_height=1.9)
         cosines = sorted(set(drawn["input_cosine"]))
         colours = dict(zip(cosines, style.ramp(len(cosines)), strict=True))
@@ -47,7 +47,7 @@ def draw(tables: Tables, options: Options) -> tuple[Figure, pd.DataFrame]:
             ax = axes.flat[i]
             _panel(ax, drawn[drawn["component"] == component], colours)
             style.letter(ax, i, title)
-            ax.set_xlabel("scale of queries times keys")
+            ax.set_xlabel("scale of q·k (factor)")
             first = ax.get_subplotspec().is_first_col()
             ax.tick_params(labelleft=first)
             if first:
