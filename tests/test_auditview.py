@@ -4,7 +4,7 @@ import pytest
 
 from isotrace.auditview import print_audit
 from isotrace.errors import DataError
-from test_report import LOCK
+from made_lock import LOCK
 
 
 def test_every_checkpoint_is_printed_and_empty_columns_are_not(capsys, monkeypatch):

@@ -1,27 +1,28 @@
-"""One self-contained page of the study."""
+"""One self-contained page of the study, and what its jobs took."""
 
 from pathlib import Path
 
-import yaml
-
 from isotrace.headline import headline
 from isotrace.job import job
-from isotrace.report import caption, page
+from isotrace.report.page import page
+from isotrace.report.runtime import names_of, runtime
 from isotrace.results import read_declared, read_locks, read_tables, read_text
 
 with job(snakemake) as spec:
     locks = read_locks(snakemake.input.locks)
     tables = read_tables(snakemake.input.tables, locks)
-    captions = {name: caption(text) for name, text in spec["captions"].items()}
+    folder = Path(spec["config"]["pathvars"].get("benchmarks", "benchmarks"))
+    took = runtime(folder, names_of(spec["config"], spec["groups"], locks))
     text = page(
-        study=spec["study"],
-        claims=tables["claims"],
+        tables=tables,
+        headline=headline(tables, rank=spec["rank"], method=spec["method"]),
         sentences={c["claim"]: c["sentence"] for c in read_declared(snakemake.input.declared)["claims"]},
-        audit=tables["audit"],
         locks=locks,
         text=read_text(snakemake.input.tokens),
-        headline=headline(tables, rank=spec["rank"], method=spec["method"]),
-        figures={png: captions[png.stem] for png in map(Path, snakemake.input.figures)},
-        config=yaml.safe_dump(spec["config"], sort_keys=False),
+        figures={png: png.with_suffix(".rst").read_text("utf-8") for png in map(Path, snakemake.input.figures)},
+        runtime=took,
+        config=spec["config"],
+        citation=spec["citation"],
     )
-    Path(snakemake.output[0]).write_text(text, encoding="utf-8")
+    took.to_csv(snakemake.output.runtime, index=False)
+    Path(snakemake.output.html).write_text(text, encoding="utf-8")
