@@ -10,10 +10,10 @@ from isotrace.sources.series import Found, Series
 from isotrace.study import load
 
 ONCE = ("corpus", "toy", "dynamics", "claims", "report", "card")
-A_MODEL = ("tokenizer", "train", "tokens", "sample", "lock", "moving", "subspaces")
+A_MODEL = ("tokenizer", "train", "tokens", "sample", "lock", "moving", "subspaces", "untrained")
 A_CHECKPOINT = ("audit", "capture", "energy", "controls", "isotropy", "geometry", "frequency", "attention")
 SMOKE = dict.fromkeys(ONCE, 1) | dict.fromkeys(A_MODEL, 2) | dict.fromkeys(A_CHECKPOINT, 6)
-SMOKE |= {"bases": 4, "table": 13, "figure": 14}
+SMOKE |= {"bases": 4, "table": 14, "figure": 14}
 
 
 def by_rule(edits=None):
@@ -34,7 +34,8 @@ def test_jobs_of_the_smoke_study():
         ({"execution.batch_audits": True}, {"audit": 2}),
         ({"bases.kinds": ["fixed"]}, {"moving": 0}),
         ({"bases.methods": ["pca", "svd"]}, {"bases": 6, "moving": 4}),
-        ({"figures.names": ["early_late"]}, {"figure": 1, "table": 12, "toy": 0}),
+        ({"figures.names": ["early_late"]}, {"figure": 1, "table": 13, "toy": 0}),
+        ({"untrained.seeds": []}, {"untrained": 0, "table": 13}),
     ],
     ids=str,
 )

@@ -27,12 +27,13 @@ _STARTS = {
     "sample": 0.8,
     "audit": 8.2,
     "capture": 8.2,
+    "untrained": 8.2,
     "lock": 0.6,
     "table": 2.7,
     "dynamics": 4.5,
     "claims": 3.0,
     "figure": 4.5,
-    "report": 1.2,
+    "report": 8.0,
     "card": 1.5,
 }
 """Starts that a job's own imports and fixed work take, 1 unless named; 8 are the import of torch and transformers."""
@@ -53,7 +54,8 @@ _OVERLAPS = 0.2
 _SITE, _SPECTRUM = 0.012, 0.001
 """Seconds a bucket and site: intervals, and the eigenvalues of two second moments, which grow as the width cubed."""
 
-_BASE = {"train": 0.42, "capture": 0.42, "audit": 0.4, "tokens": 0.47, "initialise": 0.4, "dequantise": 0.4}
+_BASE = dict.fromkeys(("train", "capture", "untrained"), 0.42) | {"audit": 0.4, "tokens": 0.47}
+_BASE |= dict.fromkeys(("initialise", "dequantise"), 0.4)
 _PLAIN, _ANALYSIS = 0.2, 0.24
 """GB of a process with its imports: one that loads torch, any other, one that analyses rows."""
 _KEPT = 34
@@ -98,6 +100,10 @@ def _seconds(study: Study, jobs: Jobs, work: Work, speed: Calibration) -> float:
         written = (work.cache_bytes + work.moments_bytes) / work.checkpoints
         writing = written / (1e6 * speed.write) + written / _ENCODED * slower + _FILE * work.store.files
         return run / (_CAPTURED * 1e9 * speed.gflops) + writing + weights / _DIGESTED
+    if jobs.rule == "untrained":
+        run = work.shape.flops(work.passes * work.length, work.length) / (_CAPTURED * 1e9 * speed.gflops)
+        each = len(work.store.rows) * work.store.sites * _GEOMETRY * slower  # a third of what the cached rows take
+        return len(study.untrained.seeds) * (run + each / 3 + weights / _DIGESTED)
     return slower * _analysis(study, jobs, work.shape.width, work)
 
 
@@ -153,8 +159,9 @@ def _memory(study: Study, jobs: Jobs, work: Work, shape: Shape) -> float:
         attention = 32 * study.capture.batch_size * shape.heads * work.length**2
         moments = work.moments_bytes / work.checkpoints / len(work.store.rows)
         return base + (2 * weights + 2 * _LOGITS + kept + attention + 2 * moments) / _DEVICE
-    if jobs.rule in ("audit", "initialise", "dequantise"):
-        return base + 2 * weights / _DEVICE
+    if jobs.rule in ("audit", "initialise", "dequantise", "untrained"):
+        kept = work.rows * d * work.store.sites * 8 if jobs.rule == "untrained" else 0
+        return base + (2 * weights + kept) / _DEVICE
     if jobs.rule in ("energy", "controls", "isotropy", "geometry", "bases", "moving", "subspaces"):
         rows = work.rows / len(work.store.rows)
         return _ANALYSIS + (400 * d * d + 48 * rows * d) / _DEVICE

@@ -79,11 +79,12 @@ def _of_loaded(study: Study, model: str) -> Iterator[Jobs]:
     together = study.execution.batch_audits
     yield Jobs("audit", model, 1 if together else checkpoints, checkpoints if together else 1)
     yield Jobs("capture" if reads else "perceive", model, checkpoints)
+    yield Jobs("untrained", model, int(model in study.redrawn))
 
 
 def _of_study(study: Study) -> Iterator[Jobs]:
     scattered = "frequency_geometry" in study.figures.names
-    yield Jobs("table", "", len(PER_BUCKET) + len(_TABLES) + scattered)
+    yield Jobs("table", "", len(PER_BUCKET) + len(_TABLES) + scattered + bool(study.redrawn))
     yield Jobs("toy", "", int("toy" in study.figures.names))
     yield Jobs("dynamics", "", 1)
     yield Jobs("claims", "", 1)

@@ -8,6 +8,7 @@ from isotrace.errors import DataError
 from isotrace.plan import plan
 from isotrace.planning.calibration import Calibration, calibrate, calibration_of
 from isotrace.planning.lines import text
+from isotrace.recapture import note, rows_of
 from isotrace.store import write_json
 from isotrace.study import Study
 
@@ -16,6 +17,7 @@ def show(study: Study, results: Path, *, cores: int) -> str:
     """Write ``plan.json`` into ``results`` and give the plan as text; DataError where a file cannot be read."""
     speed = calibrated(results / "calibration.json", study.execution.numeric_threads)
     found = plan(study, speed, cores=cores, results=results)
+    found["notes"] += note(rows_of(study, results))
     write_json(results / "plan.json", found)
     return text(found)
 
