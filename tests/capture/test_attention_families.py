@@ -11,6 +11,7 @@ from transformers.models.falcon.modeling_falcon import apply_rotary_pos_emb as r
 from transformers.models.gpt_oss.modeling_gpt_oss import apply_rotary_pos_emb as rotate_gpt_oss
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as rotate
 
+from attention_oracle import naive
 from isotrace.capture import scores
 from isotrace.capture.attention import attention_sums, grouped_sums
 
@@ -88,32 +89,6 @@ def windows_of(model):
         inner = model.initial_char_encoder.layer[0].attention.self
         inner.register_forward_hook(lambda _module, _given, output: windows.append(output[1]))
     yield windows
-
-
-def naive(weights, bucket):
-    """rows (2, 3), entropy, max_weight, logit_sd (2, 3, H), mass (2, 2, H), share; weights (b, H, T, T or T + 1)."""
-    total = {name: np.zeros((2, 3, weights.shape[1])) for name in ("entropy", "max_weight", "logit_sd")}
-    total |= {"mass": np.zeros((2, 2, weights.shape[1])), "share": np.zeros((2, 2))}
-    rows = np.zeros((2, 3))
-    sink = np.full((len(bucket), weights.shape[3] - bucket.shape[1]), -1)
-    keys = np.concatenate([bucket, sink], axis=1)
-    for s, h, t in np.ndindex(weights.shape[:3]):
-        if bucket[s, t] >= 0 and (weights[s, h, t] > 0).sum() >= 2:
-            for column in range(2):
-                total["mass"][bucket[s, t], column, h] += weights[s, h, t, keys[s] == column].sum()
-                mine = (weights[s, h, t] > 0) & (keys[s] == column)
-                total["share"][bucket[s, t], column] += mine.sum() / (weights[s, h, t] > 0).sum() / weights.shape[1]
-        for column in range(3):
-            seen = (weights[s, h, t] > 0) & ((keys[s] == column) | (column == 2))
-            if bucket[s, t] < 0 or seen.sum() < 2:
-                continue
-            w = weights[s, h, t, seen] / weights[s, h, t, seen].sum()
-            rows[bucket[s, t], column] += 1 / weights.shape[1]
-            at = (bucket[s, t], column, h)
-            total["entropy"][at] -= w @ np.log(w) / np.log(len(w))
-            total["max_weight"][at] += w.max()
-            total["logit_sd"][at] += np.log(w).std()  # logits are log weights up to a constant
-    return total | {"rows": rows}
 
 
 def test_sharpness_is_that_of_the_familys_own_weights(family, ids):

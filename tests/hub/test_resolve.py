@@ -3,9 +3,12 @@
 import json
 
 import pytest
+import yaml
 
+from configs import ROOT
 from hub_server import Fault
 from isotrace.cli import main
+from isotrace.errors import DataError
 from isotrace.hub.client import Client
 from isotrace.hub.write import write_series
 from isotrace.study import read, validated
@@ -39,6 +42,41 @@ def test_labels_become_commits_with_sizes_and_hashes_of_what_loading_takes(hub, 
     assert "1 without weights, to be left out of the statistics: step90" in said
     assert "1 with pytorch_model.bin only" in said
     assert hub.asked("GET", "safetensors") == 0
+
+
+def seeing(tmp_path, **model):
+    """The shipped study of images cut to one model, on the hub."""
+    raw = read_mapping(ROOT / "config" / "modalities.yaml")
+    source = {"kind": "hub", "repo": "org/tiny"} | model.pop("source", {})
+    raw |= {"models": {"decoder": {"objective": "none", "source": source} | model}, "tokens": {"sequence_length": 64}}
+    file = tmp_path / "seeing.yaml"
+    file.write_text(yaml.safe_dump(raw))
+    return file
+
+
+def test_of_images_the_processor_takes_the_place_of_a_tokenizer(hub, tmp_path):
+    config = seeing(tmp_path, modality="image", corpus="photographs")
+    with pytest.raises(DataError, match=r"models.decoder.source.tokenizer: org/tiny at step100 holds no preprocessor_"):
+        resolved(config)
+    (hub.folder("org/words", "main") / "preprocessor_config.json").write_text("{}")
+    elsewhere = {"source": {"tokenizer": {"repo": "org/words"}}}
+    config = seeing(tmp_path, modality="image", corpus="photographs", **elsewhere)
+    resolved(config)
+    assert set(content(tmp_path)["tokenizer"]["files"]) == {"preprocessor_config.json"}
+    assert read(config).series["decoder"].tokenizer == "<results>/weights/decoder/tokenizer/prefetch.json"
+
+
+def test_characters_need_no_tokenizer(hub, tmp_path):
+    for folder in hub.repos["org/tiny"].values():
+        (folder / "tokenizer.json").unlink()
+    (tmp_path / "a.txt").write_text("text")
+    raw = read_mapping(seeing(tmp_path, modality="bytes"))
+    raw |= {"corpora": {"text": {"source": "files", "paths": ["a.txt"]}}, "buckets": {"number": 2}}
+    config = tmp_path / "canine.yaml"
+    config.write_text(yaml.safe_dump(raw))
+    resolved(config)
+    assert content(tmp_path)["tokenizer"]["files"] == {}
+    assert read(config).series["decoder"].tokenizer == ""
 
 
 def test_the_file_is_the_same_whenever_it_is_written(hub, configured, tmp_path):

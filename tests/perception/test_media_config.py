@@ -63,7 +63,12 @@ def test_no_text_is_read_for_images_and_sound() -> None:
         (
             "whisper",
             {"source": {"kind": "train", "architecture": {"model_type": "whisper"}, "steps": [0, 1, 10]}},
-            "models.whisper.source.kind: train is for text; checkpoints of audio are local or init",
+            "models.whisper.source.kind: train is for text; checkpoints of audio are local, hub or init",
+        ),
+        (
+            "vit",
+            {"source": {"kind": "hub", "repo": "org/tiny", "remote_code": "a" * 40}},
+            "models.vit.source.remote_code: code of a model's own is run for text only; leave it out",
         ),
         (
             "vit",

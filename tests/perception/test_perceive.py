@@ -32,7 +32,6 @@ SPEC: dict[str, Any] = {
     "model": "m",
     "checkpoint": "c",
     "objective": "none",
-    "processor": None,
     "sequences": {"fit": 5, "eval": 6},
     "rows_per_bucket": {"fit": 20, "eval": 30},
     "eval_fraction": 0.5,
@@ -100,7 +99,11 @@ def test_rows_are_the_patches_that_they_are_named_for(tmp_path: Path) -> None:
         assert np.any(rows.gradients[0] != 0, axis=1).all()
         assert not rows.gradients[-1].any()  # the head reads the class token alone
     assert "gradient" not in missing_of(made["cache"])
-    assert read_manifest(made["heads"])["reason"] == "attention is read of models of text only"
+    layers = read_heads(made["heads"])
+    assert len(layers) == 3
+    for one in layers:  # sixteen patches of six pieces are queries, the class and the distillation token are not
+        assert one.total.q_count.sum() == one.total.k_count.sum() == 6 * 16
+        assert len(one.groups) == 6
 
 
 @pytest.mark.parametrize("family", ["wav2vec2", "whisper"])
@@ -109,8 +112,12 @@ def test_clips_fill_stores_with_gradients_everywhere(family: str, tmp_path: Path
     rows = read_bucket(open_store(made["cache"]), "all", "eval")
     assert rows.activations.shape[1:] == (30, 16)
     assert np.any(rows.gradients != 0, axis=2).all()
+    frames = read_heads(made["heads"])[0].total.q_count.sum() / 6
     if family == "whisper":  # half a second of the second that it is made for
         assert rows.position.max() < 25
+        assert frames == 25
+    else:
+        assert frames > rows.position.max()
 
 
 def test_the_same_rows_at_every_checkpoint_of_a_series(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 """Images from files, recordings from files, bytes of a text: every table and figure, through Snakemake."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,8 @@ from running import Study
 from scipy.io import wavfile
 
 from configs import ROOT
+from hub_server import Hub, serving
+from isotrace.checkpoints.initialise import initialise
 from isotrace.yamlfile import read_mapping
 
 BYTES = {
@@ -81,6 +86,9 @@ def test_images_and_sounds_fill_every_table_and_figure(study: Study) -> None:
     found = energy[(energy["quantity"] == "gradient") & energy["ratio"].notna()]
     assert set(found["model"]) == {"dinov2", "wav2vec2"}
     assert isotropy["score"].notna().any()
+    attention = study.table("attention").query("query_bucket == 'b1' and key_bucket == 'all'")
+    assert set(attention["model"]) == {"dinov2", "wav2vec2"}
+    assert attention[["drift_q", "entropy"]].notna().all(axis=None)
     loss = geometry[geometry["metric"] == "loss"]
     assert set(loss["reason"]) <= {"there is no held-out loss: the head is asked for its own answer"}
     assert set(study.table("frequency")["reason"]) >= {"patches and frames have no token ids"}
@@ -92,6 +100,33 @@ def test_images_and_sounds_fill_every_table_and_figure(study: Study) -> None:
     files_changed = study.folder / "0.wav"
     wavfile.write(files_changed, 16000, np.zeros(16000, np.int16))
     assert study.planned("results/cache/wav2vec2/step0-seed0.json")["perceive"] == 1
+
+
+@pytest.mark.slow
+def test_images_are_read_by_checkpoints_of_a_hub(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two untrained models as revisions of a repo: rows are those of the same folders on this machine."""
+    folders = {f"step{i}": study.folder / "runs" / f"checkpoint-{i}" for i in (0, 1)}
+    size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    vit = {"model_type": "vit", "image_size": 16, "patch_size": 4, **size}
+    for seed, folder in enumerate(folders.values()):
+        initialise({"seed": seed, "objective": "image", "architecture": vit}, None, None, folder)
+    known = {"modality": "image", "objective": "none", "corpus": "photographs", "total_steps": 10}
+    sources = {
+        "near": {"kind": "local", "path": "runs/checkpoint-{step}"},
+        "far": {"kind": "hub", "repo": "org/tiny", "clean": "after_capture"},
+    }
+    both = study.changed({"models": {name: known | {"source": source} for name, source in sources.items()}})
+    targets = [f"results/cache/{name}/step{i}.json" for name in sources for i in (0, 1)]
+    with serving(Hub({"org/tiny": folders})) as found:
+        monkeypatch.setenv("HF_ENDPOINT", found.url)
+        command = [sys.executable, "-m", "isotrace", "resolve", "far", "--configfile", str(both.config)]
+        subprocess.run(command, cwd=both.folder, env=both.environment(), check=True, capture_output=True)
+        both.done(*targets)
+    for step in ("step0", "step1"):
+        near, far = (json.loads(both.at(f"cache/{name}/{step}.json").read_text())["files"] for name in sources)
+        assert {k: v for k, v in near.items() if "/c/" in k} == {k: v for k, v in far.items() if "/c/" in k}
+    assert not both.at("weights/far/step0").exists()
+    assert both.at("weights/far/tokenizer/preprocessor_config.json").is_file()
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ An attention function registered with transformers sees them in every family tha
 in some that have none; sums are added up a run of positions at a time, so no (n, T, T) tensor is ever held.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import reduce
@@ -24,6 +24,9 @@ from isotrace.capture.trace import as_tensor
 from isotrace.corpus.sample import IGNORED
 from isotrace.errors import DataError
 from isotrace.geometry.head_sums import Float, Grouped, HeadSums, add, row_sums, token_sums, without_second
+
+Run = Callable[[NDArray[Any]], object]
+"""A forward pass through the attention layers over a batch of inputs (b, ...)."""
 
 NAME = "isotrace"
 MASK_BYTES = 2**25
@@ -77,6 +80,9 @@ class Reader:
         return found
 
     def _buckets(self, scores: Scores) -> NDArray[np.integer]:
+        positions, known = scores.query.shape[2], self.bucket.shape[1]
+        if scores.at is None and positions != known:
+            raise Unavailable(f"attention is not available: a layer attends over {positions} positions, not {known}")
         return self.bucket if scores.at is None else self.bucket[:, scores.at.cpu().numpy()]
 
     def _layer(self, module: nn.Module) -> int:
@@ -179,17 +185,23 @@ def attention_sums(
 
 def grouped_sums(
     model: Any,
-    inputs: NDArray[np.integer],
+    inputs: NDArray[Any],
     bucket: NDArray[np.integer],
     buckets: tuple[str, ...],
     *,
     group: NDArray[np.integer],
     batch_size: int,
+    run: Run | None = None,
 ) -> list[Grouped]:
-    """As ``attention_sums``, and by group of sequences as well; group (p,)."""
+    """As ``attention_sums``, and by group of sequences as well; group (p,).
+
+    run: what is done with a batch of inputs; None passes them through the blocks as token ids. T is the number of
+    positions, which other inputs than ids need not have. Unavailable where no layer lets itself be read.
+    """
     reader, by_adapter = Reader(buckets), adapted(model)
     device = next(model.parameters()).device
-    size = max(1, min(batch_size, MASK_BYTES // (4 * inputs.shape[1] ** 2)))
+    passed = run or (lambda ids: _run(model, as_tensor(ids, device)))
+    size = max(1, min(batch_size, MASK_BYTES // (4 * bucket.shape[1] ** 2)))
     with ExitStack() as stack:
         if by_adapter:
             stack.enter_context(_hooked(by_adapter, reader))
@@ -200,7 +212,7 @@ def grouped_sums(
         for start in range(0, len(inputs), size):
             batch = slice(start, start + size)
             reader.bucket, reader.group = bucket[batch], group[batch]
-            _run(model, as_tensor(inputs[batch], device))
+            passed(inputs[batch])
     found = reader.grouped()
     if not found:
         raise Unavailable(f"{type(model).__name__}: attention is not available, its layers offer no seam to read it")

@@ -17,6 +17,7 @@ from torch import nn
 
 from isotrace.capture.attention import Unavailable, attention_sums
 from isotrace.capture.inputs import forward_arguments
+from isotrace.capture.losses import intercepted
 from isotrace.capture.passes import Batch, batches
 from isotrace.capture.sites import choose, find_sites
 from isotrace.capture.trace import as_tensor, recorded, trace
@@ -80,14 +81,8 @@ class Probe:
     def _tangent(self, model: nn.Module, sites: Mapping[str, nn.Module]) -> Basis:
         """The moving tangent basis of every site, from activations of the fit split; no backward pass."""
         passes = self._by_split[FIT]
-        kept = _Kept(passes, list(sites))
-        for batch in batches(passes, self.batch_size):
-            ids, targets = _ids(passes, batch, model)
-            with recorded(sites) as outputs, torch.no_grad():
-                model(**forward_arguments(model, ids, targets))
-            kept.add(batch, "activation", outputs)
         bucket = passes.rows["bucket"]
-        rows = kept.values["activation"]
+        rows = _activations(model, sites, passes, self.batch_size).values["activation"]
         fitted = {
             site: [[moments(rows[i, bucket == b]) for b in range(len(self.buckets))]] for i, site in enumerate(sites)
         }
@@ -126,6 +121,38 @@ class Probe:
         return {"drift_q": float(means["drift_q"]), "drift_k": float(means["drift_k"])} | {
             "sharpness": 1 - float(means["entropy"])
         }
+
+
+def evaluated(
+    model: nn.Module,
+    passes: Passes,
+    *,
+    sites: list[str] | None,
+    modules: dict[str, Any] | None,
+    batch_size: int,
+    buckets: list[str],
+) -> tuple[list[str], list[Bucket]]:
+    """Names of all sites, and the sampled evaluation rows of those chosen by bucket, from forward passes alone.
+
+    Gradients are zero, as of rows that have none.
+    """
+    held = _only(passes, EVAL)
+    with _at_rest(model):
+        every = find_sites(model, modules)
+        chosen = {name: every[name] for name in choose(list(every), sites)}
+        kept = _activations(model, chosen, held, batch_size)
+    kept.values["gradient"] = np.zeros_like(kept.values["activation"])
+    return list(every), [kept.bucket(name, b) for b, name in enumerate(buckets)]
+
+
+def _activations(model: nn.Module, sites: Mapping[str, nn.Module], passes: Passes, batch_size: int) -> "_Kept":
+    kept = _Kept(passes, list(sites))
+    for batch in batches(passes, batch_size):
+        ids, targets = _ids(passes, batch, model)
+        with recorded(sites) as outputs, intercepted(model), torch.no_grad():
+            model(**forward_arguments(model, ids, targets))
+        kept.add(batch, "activation", outputs)
+    return kept
 
 
 class _Kept:

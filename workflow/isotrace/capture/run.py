@@ -35,12 +35,22 @@ CHECKED = 2
 
 
 def capture_checkpoint(
-    audit_path: Path, sample_path: Path, *, cache: Path, moments: Path, heads: Path, spec: dict[str, Any]
+    audit_path: Path,
+    sample_path: Path,
+    *,
+    cache: Path,
+    moments: Path,
+    heads: Path,
+    spec: dict[str, Any],
+    rows_at: str | None = None,
 ) -> None:
-    """Seal rows, moments and attention sums of one checkpoint; tombstones where its audit found it broken."""
+    """Seal rows, moments and attention sums of one checkpoint; tombstones where its audit found it broken.
+
+    rows_at: ``s3://BUCKET/PREFIX`` for the files of the cache, None for beside its manifest.
+    """
     audit = json.loads(audit_path.read_text(encoding="utf-8"))
     attributes = captured_from(audit, spec, loss_reduction="sum", compute_dtype=spec["dtype"])
-    with claim(cache, moments, heads) as (cache_attempt, moments_attempt, heads_attempt):
+    with claim(cache, moments, heads, away={cache: rows_at}) as (cache_attempt, moments_attempt, heads_attempt):
         if audit["status"] == "broken":
             for attempt in (cache_attempt, moments_attempt, heads_attempt):
                 seal_empty(attempt, attributes=attributes, fingerprint=fingerprint(spec), reason=audit["reason"])

@@ -18,6 +18,7 @@ from isotrace.errors import DataError
 from isotrace.hub.client import Client
 from isotrace.hub.own_code import pinned_code
 from isotrace.settings.inputs import Model
+from isotrace.settings.media import MEDIA
 from isotrace.settings.sources import Hub
 
 SAFE = (("model.safetensors", "model-*-of-*.safetensors"), "model.safetensors.index.json")
@@ -32,6 +33,8 @@ TOKENIZER = (
     "vocab.txt",
     "*.model",
 )
+PROCESSOR = ("preprocessor_config.json",)
+"""What images and audio have for a tokenizer; characters need nothing."""
 
 Files = dict[str, dict[str, Any]]
 
@@ -69,7 +72,7 @@ def resolve(name: str, model: Model, source: Hub, client: Client, *, downloads: 
         "total_steps": max(model.total_steps or 1, *(place.label.step for place in places), 1),
         "tokens_per_step": model.tokens_per_step,
         "checkpoints": checkpoints,
-        "tokenizer": _tokenizer(name, source, places[-1], client),
+        "tokenizer": _tokenizer(name, model.task, source, places[-1], client),
         "config": _config(client, checkpoints),
     }
     if code := pinned_code(name, source, client):
@@ -127,20 +130,24 @@ def _matching(tree: Files, patterns: Iterable[str]) -> Files:
     return {name: tree[name] for name in sorted(tree) if any(fnmatch(name, pattern) for pattern in patterns)}
 
 
-def _tokenizer(name: str, source: Hub, last: Place, client: Client) -> dict[str, Any]:
-    """Where the tokenizer is: named by the config, or beside the last checkpoint."""
+def _tokenizer(name: str, task: str, source: Hub, last: Place, client: Client) -> dict[str, Any]:
+    """Where the tokenizer is, of images and audio the processor: named by the config, or beside the last checkpoint."""
     given = source.tokenizer
     repo, revision, subfolder, commit = last.repo, last.revision, source.subfolder, last.commit
     if given is not None:
         repo, revision, subfolder = given.repo, given.revision, given.subfolder
         commit = client.refs(repo).get(revision, revision)
-    files = _matching(client.files(repo, commit, subfolder), TOKENIZER)
-    if not {"tokenizer.json", "tokenizer_config.json"} & set(files):
+    place = {"repo": repo, "revision": revision, "subfolder": subfolder, "commit": commit}
+    if task == "characters":
+        return place | {"files": {}}
+    files = _matching(client.files(repo, commit, subfolder), PROCESSOR if task in MEDIA else TOKENIZER)
+    required = PROCESSOR if task in MEDIA else TOKENIZER[:2]
+    if not set(required) & set(files):
         raise DataError(
-            f"models.{name}.source.tokenizer: {repo} at {revision} holds no tokenizer.json or tokenizer_config.json; "
+            f"models.{name}.source.tokenizer: {repo} at {revision} holds no {' or '.join(required)}; "
             f"name a repo that does, as tokenizer: {{repo: ORG/NAME}}"
         )
-    return {"repo": repo, "revision": revision, "subfolder": subfolder, "commit": commit, "files": files}
+    return place | {"files": files}
 
 
 def _config(client: Client, checkpoints: list[dict[str, Any]]) -> dict[str, Any]:

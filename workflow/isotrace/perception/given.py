@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotrace.corpus.buckets import NONE
 from isotrace.corpus.documents import read_texts
 from isotrace.corpus.tokens import EVAL, FIT, split_of
 from isotrace.errors import DataError
@@ -87,6 +88,17 @@ def characters_of(read: Given, rate: int) -> Coordinates:
         loss=np.full(n, np.nan, np.float32),
         positions_known=True,
     )
+
+
+def bucket_of_positions(read: Given, tokens: Seen, bucket: NDArray[np.int16], positions: int) -> NDArray[np.int16]:
+    """The bucket of every position of a stream, (p, positions); NONE before the patches and beyond a piece's end.
+
+    bucket: of every real patch or frame, as ``coordinates_of`` gives it.
+    """
+    found = np.full((len(read.sequence), positions), NONE, np.int16)
+    piece, position = np.nonzero(tokens.real)
+    found[piece, position + tokens.offset] = bucket
+    return found
 
 
 def coordinates_of(read: Given, tokens: Seen, spec: Mapping[str, Any]) -> tuple[Coordinates, NDArray[np.int16]]:

@@ -6,7 +6,7 @@ Sequences are images, clips or stretches of text; tokens patches, frames (which 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from isotrace.capture.accumulate import GROUPS
-from isotrace.capture.attention import grouped_sums
+from isotrace.capture.attention import Unavailable, grouped_sums
 from isotrace.capture.device import place, repeatable
 from isotrace.capture.heads import write_heads
 from isotrace.capture.sites import choose as choose_sites
@@ -28,16 +28,15 @@ from isotrace.corpus.tokens import EVAL
 from isotrace.geometry.jackknife import group_labels
 from isotrace.ownership import Attempt, claim
 from isotrace.perception.characters import places
-from isotrace.perception.given import Given, characters_of, coordinates_of, given
+from isotrace.perception.given import Given, bucket_of_positions, characters_of, coordinates_of, given
 from isotrace.perception.held import Held
-from isotrace.perception.passes import NO_HEAD, classifies, streams, traced
+from isotrace.perception.passes import NO_HEAD, classifies, forward, streams, traced
 from isotrace.perception.tokens import seen
 from isotrace.store import create, fingerprint, seal_empty
 from isotrace.vectors.choose import Chosen, Counts, choose
 from isotrace.vectors.contents import VECTORS, Coordinates, Layout
 from isotrace.vectors.stores import check_size, sample_digest, write_stores
 
-NO_ATTENTION = "attention is read of models of text only"
 MISSING = {
     "loss": "there is no held-out loss: the head is asked for its own answer",
     "token_id": "patches and frames have no token ids",
@@ -45,27 +44,35 @@ MISSING = {
 
 
 def perceive(
-    audit_path: Path, *, cache: Path, moments: Path, heads: Path, spec: dict[str, Any], documents: Path | None = None
+    audit_path: Path,
+    *,
+    cache: Path,
+    moments: Path,
+    heads: Path,
+    spec: dict[str, Any],
+    documents: Path | None = None,
+    processor: Path | None = None,
+    rows_at: str | None = None,
 ) -> None:
-    """Seal rows, moments and, of characters, attention sums of one checkpoint; tombstones where it is broken.
+    """Seal rows, moments and attention sums of one checkpoint; tombstones where it is broken.
 
     spec: ``model``, ``checkpoint``, ``objective``, ``task`` (image | audio | characters), ``corpus`` (its block; of
     characters the text is in ``documents``, and ``length``, ``buckets``, ``exclude_first`` say how it is read),
-    ``processor`` (a folder, None for the checkpoint's own), ``sequences`` and ``rows_per_bucket`` ({fit, eval}),
-    ``eval_fraction``, ``names`` (of the buckets), ``energy`` (whether they are quantiles of it), ``sites``, ``dtype``,
-    ``device``, ``batch_size``, ``store``, ``seed``, ``threads``.
+    ``sequences`` and ``rows_per_bucket`` ({fit, eval}), ``eval_fraction``, ``names`` (of the buckets), ``energy``
+    (whether they are quantiles of it), ``sites``, ``dtype``, ``device``, ``batch_size``, ``store``, ``seed``,
+    ``threads``. processor: the folder of one, None for the checkpoint's own; rows_at: as of a capture.
     """
     audit = json.loads(audit_path.read_text(encoding="utf-8"))
     attributes = captured_from(audit, spec, loss_reduction="sum", compute_dtype=spec["dtype"])
     making = fingerprint(spec)
-    with claim(cache, moments, heads) as (cache_attempt, moments_attempt, heads_attempt):
+    with claim(cache, moments, heads, away={cache: rows_at}) as (cache_attempt, moments_attempt, heads_attempt):
         if audit["status"] == "broken":
             for attempt in (cache_attempt, moments_attempt, heads_attempt):
                 seal_empty(attempt, attributes=attributes, fingerprint=making, reason=audit["reason"])
             return
         repeatable(spec["threads"])
         folder = Path(audit["source"]["path"])
-        read = given(Path(spec["processor"] or folder), spec, documents)
+        read = given(processor or folder, spec, documents)
         loaded = load_model(folder, spec["task"], dtype=spec["dtype"], config=audit["config"])
         model = place(loaded, spec["device"])
         plan = _plan(model, read, spec)
@@ -76,17 +83,15 @@ def perceive(
             "special_ids": [],
             "missing": _missing(model, read),
         }
-        _seal_heads(model, read, plan.rows.bucket_of, heads_attempt, attributes, spec)
+        _seal_heads(model, read, plan.rows.bucket_at, heads_attempt, attributes, spec)
         held = Held(folder, _rows(model, plan, read, spec))
         stored = spec | {"arrays": {name: name if name in held.names() else None for name in VECTORS}}
         with (
             create(moments_attempt, attributes, making) as moments_root,
             create(cache_attempt, attributes, making) as cache_root,
         ):
-            stores = {"cache": cache_root, "moments": moments_root}
-            write_stores(
-                held, plan.of, plan.rows.known, plan.rows.chosen, Counts(read.counts, ()), **stores, spec=stored
-            )
+            stores, counts = {"cache": cache_root, "moments": moments_root}, Counts(read.counts, ())
+            write_stores(held, plan.of, plan.rows.known, plan.rows.chosen, counts, **stores, spec=stored)
 
 
 def _missing(model: nn.Module, read: Given) -> dict[str, str]:
@@ -98,23 +103,25 @@ def _missing(model: nn.Module, read: Given) -> dict[str, str]:
 def _seal_heads(
     model: nn.Module,
     read: Given,
-    bucket_of: NDArray[np.int16],
+    bucket_at: NDArray[np.int16],
     heads: Attempt,
     attributes: dict[str, Any],
     spec: Mapping[str, Any],
 ) -> None:
-    """Attention sums over the evaluation sequences of characters; of images and audio nothing."""
-    making = fingerprint(dict(spec))
+    """Attention sums over the evaluation pieces; bucket_at: of every position, (p, T).
+
+    In attention every position is a key, a class token and what pads a clip among them; those two are of no bucket.
+    """
+    making, held = fingerprint(dict(spec)), read.split == EVAL
+    group = group_labels(read.sequence[held], GROUPS)
+    how: dict[str, Any] = {"group": group, "batch_size": spec["batch_size"]}
     if not read.counts.size:
-        seal_empty(heads, attributes=attributes, fingerprint=making, reason=NO_ATTENTION)
+        how["run"] = lambda values: forward(model, read.name, _tensor(model, values))
+    try:
+        sums = grouped_sums(model, read.values[held], bucket_at[held], tuple(spec["names"]), **how)
+    except Unavailable as missing:
+        seal_empty(heads, attributes=attributes, fingerprint=making, reason=str(missing))
         return
-    ids = read.values[read.split == EVAL]
-    bucket = bucket_of[ids]
-    if spec["exclude_first"]:
-        bucket[:, 0] = NONE
-    group = group_labels(read.sequence[read.split == EVAL], GROUPS)
-    names, size = tuple(spec["names"]), spec["batch_size"]
-    sums = grouped_sums(model, ids, bucket, names, group=group, batch_size=size)
     with create(heads, attributes, making) as root:
         write_heads(root, sums)
 
@@ -138,15 +145,15 @@ class _Plan:
 class _Rows:
     """The rows to keep, in the order of the stores, and where they are in a stream.
 
-    offset: positions before the first patch; length: characters of a sequence, 0 for images and audio; bucket_of: of
-    each id.
+    bucket_at: of every position of every piece, (p, T); offset: positions before the first patch; length: characters
+    of a sequence, 0 for images and audio.
     """
 
     known: Coordinates
     chosen: Chosen
+    bucket_at: NDArray[np.int16]
     offset: int = 0
     length: int = 0
-    bucket_of: NDArray[np.int16] = field(default_factory=lambda: np.zeros(0, np.int16))
 
     def at(self, rows: NDArray[np.intp], stream: int) -> torch.Tensor:
         """Positions of some rows in a stream of so many."""
@@ -176,7 +183,7 @@ def _tokens(model: nn.Module, read: Given, positions: int, spec: Mapping[str, An
     tokens = seen(read.name, read.values, read.mask, positions=positions, **how)
     known, bucket = coordinates_of(read, tokens, spec)
     chosen = choose(known, Counts(read.counts, ()), {**spec, "exclude_first": False}, bucket=bucket)
-    return _Rows(known, chosen, tokens.offset)
+    return _Rows(known, chosen, bucket_of_positions(read, tokens, bucket, positions), tokens.offset)
 
 
 def _characters(model: nn.Module, read: Given, _positions: int, spec: Mapping[str, Any]) -> _Rows:
@@ -185,8 +192,10 @@ def _characters(model: nn.Module, read: Given, _positions: int, spec: Mapping[st
     by, length = spec["buckets"], read.values.shape[1]
     known = characters_of(read, config.downsampling_rate)
     number = None if by["edges"] is not None else by["number"]
-    bucket_of = bucket_of_ids(read.counts, (), by["kind"], n=number, edges=by["edges"])
-    return _Rows(known, choose(known, Counts(read.counts, ()), spec), 0, length, bucket_of)
+    bucket_at = bucket_of_ids(read.counts, (), by["kind"], n=number, edges=by["edges"])[read.values]
+    if spec["exclude_first"]:
+        bucket_at[:, 0] = NONE
+    return _Rows(known, choose(known, Counts(read.counts, ()), spec), bucket_at, length=length)
 
 
 def _rows(model: nn.Module, plan: _Plan, read: Given, spec: Mapping[str, Any]) -> dict[str, NDArray[np.float32]]:
