@@ -21,6 +21,8 @@ TINY = {
     "capture-sampled": [*MODEL, "tokens=128"],
     "capture-weights": [*MODEL, "tokens=128"],
     "memory": [*MODEL, "tokens=640", "rows=64"],
+    "dag": ["models=1", "checkpoints=3", "buckets=2"],
+    "dag-batched": ["models=1", "checkpoints=3", "buckets=2"],
     "store": ["sites=2", "tokens=100", "width=8", "batch=30"],
     "analysis": ["sites=1", "rows=400", "width=16", "rank=2", "draws=20", "draws_corrected=5"],
     "isotropy": ["rows=64", "width=16", "rank=2", "draws=20", "published_draws=3"],
@@ -28,7 +30,10 @@ TINY = {
 KEYS = {"bench", "ratio", "wanted", "compared", "sizes", "threads", "pairs"}
 
 
-@pytest.mark.parametrize("name", benches())
+SLOW = {"dag", "dag-batched"}  # four whole dry runs
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in benches()])
 def test_a_bench_prints_one_line_of_json(name, capsys):
     assert main(["bench", name, "--pairs", "1", "--size", *TINY[name]]) == 0
     printed = capsys.readouterr().out
