@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from isotrace.errors import ConfigError
-from isotrace.run import _kept, run
+from isotrace.run import _allowing, _kept, _profile, run, split_configs
 
 SNAKEFILE = """
 rule all:
@@ -81,10 +81,26 @@ def test_an_unknown_target_is_said_without_a_stack(workflow, capsys):
     assert "exit code 1" in out
 
 
-def test_dry_runs_are_shown_as_they_are(workflow, capfd):
-    assert run(["-n"]) == 0
-    assert "Job stats" in capfd.readouterr().out
+def test_a_dry_run_is_a_short_table_and_its_output_a_log(workflow, capfd):
+    assert run(["-n", "--cores", "1"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.split() for line in lines[:3]] == [
+        ["rule", "jobs", "why"],
+        ["first", "1", "output", "missing"],
+        ["second", "1", "output", "missing"],
+    ]
     assert not (workflow / "a.txt").exists()
+    assert "Job stats" in (workflow / "logs" / "dry-run.log").read_text()
+    (workflow / "a.txt").touch()
+    assert run(["-n", "--cores", "1", "a.txt"]) == 0
+    assert capfd.readouterr().out.splitlines()[0] == "nothing to do"
+    assert run(["-n", "--cores", "1", "nothere"]) == 1
+    assert "No rule to produce nothere" in capfd.readouterr().out
+
+
+def test_leave_to_capture_again_goes_beside_other_config():
+    assert _allowing(["t"]) == ["t", "--config", "recapture=true"]
+    assert _allowing(["-C", "a=1", "t"]) == ["--config", "recapture=true", "a=1", "t"]
 
 
 def test_no_snakefile_is_a_config_error(tmp_path, monkeypatch):
@@ -124,10 +140,30 @@ def test_the_repeating_command_keeps_what_says_which_workflow_this_is():
         "x=1",
         "y=2",
         "target",
-        "--profile=p",
         "--jobs",
         "4",
         "--keep-going",
         "t",
     ]
-    assert _kept(passed) == ["-s", "a/Snakefile", "--config", "x=1", "y=2", "--profile=p"]
+    assert _kept(passed) == ["-s", "a/Snakefile", "--config", "x=1", "y=2"]
+
+
+def test_a_target_after_the_config_is_a_target(workflow, capsys):
+    (workflow / "c.yaml").write_text("x: 1\n")
+    assert split_configs(["c.yaml", "a.txt"]) == (["c.yaml"], ["a.txt"])
+    assert split_configs(["c.yaml", "missing.yaml", "tables"]) == (["c.yaml", "missing.yaml"], ["tables"])
+    assert run(["--configfile", "c.yaml", "a.txt", "--cores", "1"]) == 0
+    assert (workflow / "a.txt").is_file()
+    assert not (workflow / "b-x.txt").exists()
+
+
+def test_a_profile_that_is_named_says_how_many_cores(workflow, capsys):
+    (workflow / "c.yaml").write_text("x: 1\n")
+    (workflow / "mine").mkdir()
+    (workflow / "mine" / "config.yaml").write_text("cores: 1\n")
+    assert run(["--configfile", "c.yaml", "--workflow-profile", "mine", "a.txt"]) == 0
+    assert "Provided cores: 1 " in (workflow / "logs" / "run.log").read_text()
+    assert _profile(["a", "--profile=p", "--workflow-profile", "q", "b"]) == (
+        ["--profile=p", "--workflow-profile", "q"],
+        ["a", "b"],
+    )

@@ -1,11 +1,13 @@
 """Real runs of Snakemake in folders of their own."""
 
+import json
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import pandas as pd
 import yaml
 
 ROOT = Path(__file__).parents[2]
-SHIPPED = ("Snakefile", "workflow", "config", "profiles")
+SHIPPED = ("Snakefile", "CITATION.cff", "workflow", "config", "profiles")
 EDITED = "edited.yaml"
 
 
@@ -56,16 +58,32 @@ class Study:
         """How many jobs of each rule a dry run plans; empty where nothing is to be done."""
         return counted(self.done("--dry-run", *arguments))
 
-    def changed(self, edits: dict[str, Any]) -> "Study":
-        """The same study under a config edited at dotted keys, written beside its results."""
-        raw = yaml.safe_load(self.config.read_text())
+    def plans(self, changes: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, int]]:
+        """What dry runs of many edited configs plan, by the name of the change: rules and how many jobs."""
+        raw = json.dumps({name: self.edited(edits) for name, edits in changes.items()})
+        words = [str(Path(__file__).with_name("plans.py")), str(self.folder), str(self.repo / "Snakefile")]
+        command = [sys.executable, "-W", "ignore", *words]
+        result = subprocess.run(
+            command, cwd=self.folder, env=self.environment(), input=raw, capture_output=True, text=True
+        )
+        assert result.returncode == 0, result.stderr
+        found: dict[str, dict[str, int]] = json.loads(result.stdout)
+        return found
+
+    def edited(self, edits: dict[str, Any]) -> dict[str, Any]:
+        """The config with other values at dotted keys."""
+        raw: dict[str, Any] = yaml.safe_load(self.config.read_text())
         for path, value in edits.items():
             *parents, last = path.split(".")
             block = raw
             for name in parents:
                 block = block.setdefault(name, {})
             block[last] = value
-        return self.written(raw)
+        return raw
+
+    def changed(self, edits: dict[str, Any]) -> "Study":
+        """The same study under a config edited at dotted keys, written beside its results."""
+        return self.written(self.edited(edits))
 
     def written(self, raw: dict[str, Any]) -> "Study":
         self.folder.mkdir(parents=True, exist_ok=True)

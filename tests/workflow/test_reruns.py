@@ -4,13 +4,14 @@ import hashlib
 import os
 import re
 import shutil
+import subprocess
+import sys
 import time
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import get_args
 
 import pytest
-from running import ROOT, Study
+from running import Study
 
 from isotrace.settings.analysis import FigureName
 
@@ -32,60 +33,71 @@ ENERGY = {"energy", "controls", "table", "figure"} | BELOW_TABLES
 ALL_BELOW_CAPTURE = {"capture"} | READS_ROWS | BELOW_TABLES
 MODULES = {"embed": "gpt_neox.embed_in", "blocks": "gpt_neox.layers", "final_norm": "gpt_neox.final_layer_norm"}
 
-# A change, what config/README.md says of its key, and every rule that is to run again.
+# A change, and every rule that is to run again.
 CHANGES = [
-    ({"bases.ranks": [3, 4]}, "energy", {"subspaces"} | ENERGY),
+    ({"bases.ranks": [3, 4]}, {"subspaces"} | ENERGY),
     (
         {"bases.ranks": [2, 4, 8]},
-        "a new largest rank",
         {"bases", "moving", "subspaces", "isotropy", "geometry"} | ENERGY,
     ),
-    ({"energy.resamples": 210}, "energy", ENERGY),
-    ({"subspaces.draws": 50}, "overlaps and of tokens", {"subspaces", "table", "figure", "report"}),
-    ({"controls.outlier_dimensions": 2}, "controls", {"controls", "table", "figure", "card", "report"}),
-    ({"energy.draws": {"complement": 50, "ambient": 99, "variance_weighted": 39}}, "energy", ENERGY - {"controls"}),
-    ({"isotropy.draws": 50}, "that analysis", {"isotropy", "table", "figure"} | BELOW_TABLES),
-    ({"frequency.min_types": 10}, "that analysis", {"frequency", "table", "figure"} | BELOW_TABLES),
-    ({"figures.venue": "column"}, "figures", {"figure", "report"}),
-    ({"buckets.number": 3}, "sample, and so capture", {"sample"} | ALL_BELOW_CAPTURE),
-    ({"sample.rows_per_bucket": {"fit": 100, "eval": 200}}, "sample, and so capture", {"sample"} | ALL_BELOW_CAPTURE),
-    ({"capture.batch_size": 8}, "capture", ALL_BELOW_CAPTURE),
-    ({"capture.moments_tokens": "all"}, "also the sample", {"sample"} | ALL_BELOW_CAPTURE),
-    ({"capture.weight_gradients": "moments"}, "capture", ALL_BELOW_CAPTURE),
-    ({"store.dtype": "float16"}, "capture", ALL_BELOW_CAPTURE),
-    ({"models.decoder.modules": MODULES}, "capture", ALL_BELOW_CAPTURE),
-    ({"masking.rate": 0.25}, "sample and", {"sample", "train", "audit_checkpoint", "lock"} | ALL_BELOW_CAPTURE),
+    ({"energy.resamples": 210}, ENERGY),
+    ({"subspaces.draws": 50}, {"subspaces", "table", "figure", "report"}),
+    ({"controls.outlier_dimensions": 2}, {"controls", "table", "figure", "card", "report"}),
+    ({"energy.draws": {"complement": 50, "ambient": 99, "variance_weighted": 39}}, ENERGY - {"controls"}),
+    ({"isotropy.draws": 50}, {"isotropy", "table", "figure"} | BELOW_TABLES),
+    ({"frequency.min_types": 10}, {"frequency", "table", "figure"} | BELOW_TABLES),
+    ({"figures.venue": "acl"}, {"figure", "report"}),
+    ({"buckets.number": 3}, {"sample"} | ALL_BELOW_CAPTURE),
+    ({"sample.rows_per_bucket": {"fit": 100, "eval": 200}}, {"sample"} | ALL_BELOW_CAPTURE),
+    ({"capture.batch_size": 8}, ALL_BELOW_CAPTURE),
+    ({"capture.moments_tokens": "all"}, {"sample"} | ALL_BELOW_CAPTURE),
+    ({"capture.weight_gradients": "moments"}, ALL_BELOW_CAPTURE),
+    ({"store.dtype": "float16"}, ALL_BELOW_CAPTURE),
+    ({"models.decoder.modules": MODULES}, ALL_BELOW_CAPTURE),
+    ({"masking.rate": 0.25}, {"sample", "train", "audit_checkpoint", "lock"} | ALL_BELOW_CAPTURE),
     (
         {"bases.pool_center": "checkpoint"},
-        "bases, energy, isotropy, geometry",
         {"bases", "moving", "subspaces", "controls", "energy", "isotropy", "geometry", "table", "figure"}
         | BELOW_TABLES,
     ),
-    ({"bases.late_fraction": 0.8}, "all tables", {"table", "figure"} | BELOW_TABLES),
-    ({"dynamics.resamples": 600}, "dynamics and claims", BELOW_TABLES),
-    ({"card.causes": {"bucket_gap": 0.3}}, "the card", {"card", "report"}),
-    ({"geometry.groups": 10}, "that analysis", {"geometry", "table", "figure"} | BELOW_TABLES),
-    ({"execution.batch_buckets": False}, "nothing that is done", {"report"}),
+    ({"bases.late_fraction": 0.8}, {"table", "figure"} | BELOW_TABLES),
+    ({"dynamics.resamples": 600}, BELOW_TABLES),
+    ({"card.causes": {"bucket_gap": 0.3}}, {"card", "report"}),
+    ({"geometry.groups": 10}, {"geometry", "table", "figure"} | BELOW_TABLES),
+    ({"execution.batch_buckets": False}, {"report"}),
 ]
 
 
-def row_of(key: str) -> str:
-    """The right-hand cell of the README's row for a key; rows name keys, groups (`energy.*`) and short names."""
-    table = (ROOT / "config" / "README.md").read_text().partition("## Keys")[0]
-    for left, right in re.findall(r"^\| (`.+?) \| (.+?) \|$", table, flags=re.MULTILINE):
-        block = re.findall(r"`([\w.*]+)`", left)[0].rpartition(".")[0]
-        names = [name if "." in name else f"{block}.{name}" for name in re.findall(r"`([\w.*]+)`", left)]
-        if any(fnmatch(key, name.replace("NAME", "*")) for name in names):
-            return right
-    raise AssertionError(f"config/README.md does not say what {key} reruns")
+@pytest.fixture(scope="module")
+def plans(smoke):
+    """What a dry run of each change plans in the folder of the finished study, all from one process."""
+    return smoke.plans({str(edits): edits for edits, _ in CHANGES})
 
 
-@pytest.mark.parametrize(("edits", "said", "rules"), CHANGES, ids=[next(iter(edits)) for edits, *_ in CHANGES])
-def test_a_key_reruns_what_the_readme_says(smoke, tmp_path, edits, said, rules):
-    assert said in row_of(next(iter(edits)))
-    edited = Study(smoke.repo, tmp_path, smoke.config).changed(edits)
-    planned = Study(smoke.repo, smoke.folder, edited.config).planned()
-    assert set(planned) == rules
+@pytest.mark.parametrize(("edits", "rules"), CHANGES, ids=[next(iter(edits)) for edits, _ in CHANGES])
+def test_a_key_reruns_what_reads_it_and_what_is_below(plans, edits, rules):
+    assert set(plans[str(edits)]) == rules
+
+
+RANDOM = {
+    "model_type": "gpt_neox",
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "max_position_embeddings": 64,
+}
+
+
+def test_a_model_more_touches_no_other(smoke):
+    source = {"kind": "init", "architecture": RANDOM, "vocabulary": 512, "seeds": [0, 1]}
+    planned = smoke.plans({"": {"models.random": {"objective": "clm", "source": source}}})[""]
+    twice = ("initialise", "audit_checkpoint", "capture", "attention", "energy", "controls", "isotropy", "geometry")
+    assert {rule: planned[rule] for rule in twice} == dict.fromkeys(twice, 2)
+    assert {rule: planned[rule] for rule in ("tokenizer", "tokens", "sample", "lock", "moving", "subspaces")} == (
+        dict.fromkeys(("tokenizer", "tokens", "sample", "lock", "moving", "subspaces"), 1)
+    )
+    assert "train" not in planned
 
 
 def test_a_mask_reruns_the_masked_model_only(smoke, tmp_path):
@@ -98,6 +110,25 @@ def test_a_second_run_has_nothing_to_do(own):
     began = time.monotonic()
     assert "Nothing to be done" in own.done()
     assert time.monotonic() - began < 60
+    assert own.planned() == {}
+
+
+def git(folder: Path, *words: str) -> None:
+    who = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main"]
+    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+
+
+def test_another_place_seed_of_hashes_and_commit_plan_nothing(own, monkeypatch):
+    energy = own.repo / "workflow" / "isotrace" / "geometry" / "energy.py"
+    git(own.repo, "init")
+    git(own.repo, "add", ".")
+    git(own.repo, "commit", "-m", "one")
+    git(own.repo, "checkout", "-b", "other")
+    for file in (energy, own.repo / "config" / "claims.yaml", own.config):
+        file.write_text(file.read_text() + "\n# here\n")
+    git(own.repo, "commit", "-am", "two")
+    git(own.repo, "checkout", "main")
+    monkeypatch.setenv("PYTHONHASHSEED", "4711")
     assert own.planned() == {}
 
 
@@ -148,6 +179,31 @@ def test_without_the_cache_nothing_is_planned_and_figures_come_from_the_tables(o
     own.done()
     assert digests(own.at("figures")) == before
     assert not own.at("cache").exists()
+
+
+def test_cleaned_rows_are_captured_again_by_leave_only(own, refused):
+    own.done("clean_cache")
+    edited = own.changed({"bases.ranks": [2, 4, 8]})
+    line = refused(edited.snakemake())
+    assert "cleaned rows of 6 checkpoints (decoder step0, decoder step3, decoder step10, encoder step0" in line
+    assert "of jobs when last done" in line
+    assert "isotrace run --recapture" in line
+    assert not own.at("cache").exists()
+    assert "cleaned rows of 6 checkpoints" in isotrace(edited, "plan")
+    shown = isotrace(edited, "run", "-n", "--snakefile", str(edited.repo / "Snakefile"))
+    assert "bases         4  rank 4 -> 8" in shown
+    assert "cleaned rows of 6 checkpoints" in shown
+    leave = ("--config", "recapture=true")
+    assert own.planned(*leave) == {}
+    assert edited.planned(*leave)["capture"] == 6
+    edited.done("results/cache/decoder/step3.json", *leave)
+    assert own.at("cache/decoder/step3.json").exists()
+
+
+def isotrace(study: Study, *words: str) -> str:
+    command = [sys.executable, "-m", "isotrace", *words, "--configfile", str(study.config)]
+    environment = study.environment()
+    return subprocess.run(command, cwd=study.folder, env=environment, capture_output=True, text=True, check=True).stdout
 
 
 def test_buckets_in_one_job_or_a_job_each_give_the_same_bytes(own):

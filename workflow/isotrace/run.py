@@ -12,18 +12,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import IO, TextIO
+from typing import IO
 
+from isotrace.dryrun import read, table
 from isotrace.errors import ConfigError
 from isotrace.progress import Failure, Progress, clock
+from isotrace.screen import Screen
 
-SAME_WORKFLOW = ("-s", "--snakefile", "-d", "--directory", "--profile", "--workflow-profile", "--config", "-C")
-QUIET_SECONDS = 60.0
-"""Where lines cannot be rewritten, a stage that is still running says so this often."""
+DRY = ("-n", "--dry-run", "--dryrun")
+SAME_WORKFLOW = ("-s", "--snakefile", "-d", "--directory", "--config", "-C")
+CONFIG_SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def run(argv: Sequence[str]) -> int:
@@ -32,16 +34,21 @@ def run(argv: Sequence[str]) -> int:
     Raises ConfigError when there is no Snakefile to run. Ctrl-C reaches Snakemake and its jobs, once.
     """
     options, passed = _parser().parse_known_args(list(argv))
+    configs, targets = split_configs(options.configfile)
+    passed = [*targets, *passed]
+    passed = _allowing(passed) if options.recapture else passed
     if not _names_snakefile(passed) and not any(Path(p).is_file() for p in ("Snakefile", "workflow/Snakefile")):
         raise ConfigError("run: no Snakefile here; call it in the folder that holds one, or pass --snakefile FILE")
     base = [sys.executable, "-m", "snakemake"]
-    base += ["--configfile", *options.configfile] if options.configfile else []
+    base += ["--configfile", *configs] if configs else []
     # Last, because --configfile takes every word after it up to the next option: a target would be one of them.
-    base += ["--cores", str(options.cores)]
-    if any(flag in passed for flag in ("-n", "--dry-run", "--dryrun")):
-        return subprocess.call([*base, *passed])
+    profile, passed = _profile(passed)
+    base += [*profile, *_cores(options.cores, named=bool(profile))]
+    if any(flag in passed for flag in DRY):
+        log = options.log.with_name("dry-run.log")
+        return _dry([*base, *passed], log=log, folder=_folder(passed), allowed=options.recapture)
     options.log.parent.mkdir(parents=True, exist_ok=True)
-    progress = Progress(cores=int(options.cores) if str(options.cores).isdigit() else os.cpu_count() or 1)
+    progress = Progress(cores=int(options.cores) if str(options.cores).isdigit() else _here())
     screen = Screen(sys.stdout)
     with options.log.open("w", encoding="utf-8") as log:
         code = _follow([*base, *passed], log=log, progress=progress, screen=screen)
@@ -51,11 +58,71 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="isotrace run", allow_abbrev=False, description=run.__doc__)
-    parser.add_argument("--cores", "-c", default=str(len(os.sched_getaffinity(0))), help="how many cores jobs may use")
-    parser.add_argument("--configfile", nargs="+", default=[], help="config files, later ones win")
-    parser.add_argument("--log", type=Path, default=Path("logs/run.log"), help="where Snakemake's output goes")
+    parser = argparse.ArgumentParser(prog="isotrace run", allow_abbrev=False)
+    add_options(parser)
     return parser
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``isotrace run`` that are not Snakemake's."""
+    add = parser.add_argument
+    add("--cores", "-c", help="how many cores jobs may use (default all, or what a profile that you name says)")
+    add("--configfile", nargs="+", default=[], help="config files, later ones win")
+    add("--recapture", action="store_true", help="capture rows again that were cleaned away and are needed")
+    add("--log", type=Path, default=Path("logs/run.log"), help="where Snakemake's output goes (default logs/run.log)")
+
+
+def split_configs(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The config files among the words after ``--configfile``, and the targets that stand behind them."""
+    files = [i for i, word in enumerate(words) if Path(word).suffix in CONFIG_SUFFIXES or Path(word).is_file()]
+    end = max(files, default=0) + 1
+    return list(words[:end]), list(words[end:])
+
+
+def _here() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def _profile(passed: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words that name profiles, and all others."""
+    at = {i for i, word in enumerate(passed) if word.partition("=")[0] in ("--profile", "--workflow-profile")}
+    at |= {i + 1 for i in at if "=" not in passed[i]}
+    return [w for i, w in enumerate(passed) if i in at], [w for i, w in enumerate(passed) if i not in at]
+
+
+def _cores(given: str | None, *, named: bool) -> list[str]:
+    """Snakemake's option; a profile that was named decides by itself, for on a cluster it bounds what one job gets."""
+    return [] if given is None and named else ["--cores", given or str(_here())]
+
+
+def _allowing(passed: Sequence[str]) -> list[str]:
+    """The words for Snakemake with `recapture: true` among its config, beside what is set there already."""
+    at = next((i for i, word in enumerate(passed) if word in ("--config", "-C")), len(passed))
+    return [*passed[:at], "--config", "recapture=true", *passed[at + 1 :]]
+
+
+def _folder(passed: Sequence[str]) -> Path:
+    """The working folder that Snakemake is told, else this one."""
+    for word, after in zip(passed, [*passed[1:], ""], strict=True):
+        if word in ("-d", "--directory"):
+            return Path(after)
+        if word.startswith("--directory="):
+            return Path(word.partition("=")[2])
+    return Path()
+
+
+def _dry(command: list[str], *, log: Path, folder: Path, allowed: bool) -> int:
+    """What would run and why, a line a rule; all that Snakemake prints goes to ``log``."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(done.stdout, encoding="utf-8")
+    lines = done.stdout.splitlines()
+    shown = Progress(cores=1).complaints(lines)
+    if done.returncode == 0:
+        shown = table(read(lines), folder=folder, allowed=allowed)
+    print("\n".join([*shown, f"full output: {log}"]))
+    return done.returncode
 
 
 def _names_snakefile(passed: Sequence[str]) -> bool:
@@ -118,34 +185,6 @@ def _passed_on(pid: int) -> Iterator[None]:
     finally:
         signal.signal(signal.SIGINT, before[0])
         signal.signal(signal.SIGTERM, before[1])
-
-
-class Screen:
-    """Lines that stay and one status line: rewritten in place on a terminal, repeated seldom elsewhere."""
-
-    def __init__(self, out: TextIO, *, now: Callable[[], float] = time.monotonic) -> None:
-        self.out, self.now = out, now
-        self.live = out.isatty()
-        self.last = now()
-
-    def line(self, text: str) -> None:
-        """A line that stays."""
-        self.clear()
-        print(text, file=self.out, flush=True)
-        self.last = self.now()
-
-    def status(self, text: str) -> None:
-        """What is going on now."""
-        if self.live:
-            columns = os.get_terminal_size(self.out.fileno()).columns or 80  # 0 where nobody set it
-            print(f"\r\x1b[2K{text[: columns - 1]}", end="", file=self.out, flush=True)
-        elif text and self.now() - self.last > QUIET_SECONDS:
-            self.line(text)
-
-    def clear(self) -> None:
-        """Take the status line away."""
-        if self.live:
-            print("\r\x1b[2K", end="", file=self.out, flush=True)
 
 
 def _finish(
