@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isotrace import ownership
 from isotrace.encoding import Encoding
 from isotrace.errors import DataError
+from isotrace.locks import alone
 from isotrace.ownership import claim
 from isotrace.shards import RunWriter
 from isotrace.store import create, differences, open_store, put, read_manifest, seal_empty
@@ -130,7 +130,7 @@ def test_a_store_never_stands_beside_the_manifest_of_another(tmp_path):
 
 
 def _holding(file: Path, taken: "multiprocessing.synchronize.Event", go: "multiprocessing.synchronize.Event") -> None:
-    with ownership._alone(file):
+    with alone(file):
         taken.set()
         go.wait()
 

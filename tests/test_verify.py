@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dumped import arrays, config, model, write
 from isotrace.errors import DataError
 from isotrace.params import Params
 from isotrace.store import create, fingerprint, manifests_below, put, store_path
-from isotrace.study import Study, read
+from isotrace.study import Study, read, validated
 from isotrace.verify import findings
 
 CONFIG = Path(__file__).parents[1] / "config" / "smoke.yaml"
@@ -37,6 +38,15 @@ def test_another_config_or_code_is_named(tmp_path: Path, study: Study, change: d
     manifest = sealed(tmp_path, Params(study).capture("decoder", "step3") | change)
     assert findings(manifest, study, tmp_path) == [f"was made with another {what} than the present one"]
     assert findings(manifest) == []
+
+
+def test_the_params_compared_are_those_of_the_rule_that_fills_the_store(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "dumps" / "step_3.npz", arrays(3))
+    write(tmp_path / "dumps" / "step_10.npz", arrays(10))
+    study = validated(config({"decoder": model("dumps/step_{step}.npz")}))
+    manifest = sealed(tmp_path, Params(study).vectors("decoder", "step3"))
+    assert findings(manifest, study, tmp_path) == []
 
 
 def test_what_the_study_does_not_write_is_only_compared_with_itself(tmp_path: Path, study: Study) -> None:

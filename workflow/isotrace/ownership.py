@@ -4,18 +4,18 @@ Each attempt writes into a folder of its own name. It is the owner while ``.owne
 to take over and to seal happen under one lock, so a store is replaced by its owner alone.
 """
 
-import fcntl
 import os
 import shutil
 import socket
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from isotrace.errors import DataError
+from isotrace.locks import alone
+from isotrace.storage.away import STORE, Away
 
-STORE = "store.zarr"
 OWNER = ".owner"
 PART = ".part"
 
@@ -29,15 +29,17 @@ class Attempt:
     """One attempt at writing the store of a manifest; it owns the store from its making until another is made.
 
     What reads as a store is unsealed at once: from here on only a whole new one takes its place.
+    away: ``s3://BUCKET/PREFIX`` where its files are to lie, None for beside the manifest.
     """
 
-    def __init__(self, manifest: Path) -> None:
-        self.manifest = manifest
+    def __init__(self, manifest: Path, away: str | None = None) -> None:
+        self.manifest, self._sealed = manifest, False
         self._final = store_path(manifest)
         self._name = f"{socket.gethostname()}.{os.getpid()}.{uuid.uuid4().hex[:8]}"
         self.folder = self._final.with_name(f"{STORE}.{self._name}{PART}")
         self._owner = self._final.with_name(OWNER)
-        with _alone(manifest):
+        self.away = Away(manifest, away, self._name.rpartition(".")[2]) if away else None
+        with alone(manifest):
             self._final.parent.mkdir(parents=True, exist_ok=True)
             self._owner.write_text(self._name, encoding="utf-8")
             manifest.unlink(missing_ok=True)
@@ -51,9 +53,9 @@ class Attempt:
     def replace(self, write_manifest: Callable[[], None]) -> None:
         """Put the attempt in the place of the store and have its manifest written; `DataError` for a loser.
 
-        An attempt that made no folder leaves no store, as a tombstone does.
+        An attempt that made no folder leaves no store there, as a tombstone does.
         """
-        with _alone(self.manifest):
+        with alone(self.manifest):
             self.require()
             # Gone since the taking over; a manifest must never stand beside other contents, whoever wrote it.
             self.manifest.unlink(missing_ok=True)
@@ -63,13 +65,18 @@ class Attempt:
                 self.folder.rename(self._final)
             self._sweep()
             write_manifest()
+            self._sealed = True
+            if self.away is not None:
+                self.away.sweep()  # under the lock: an attempt that takes over now has uploaded nothing yet
             self._owner.unlink()
 
     def leave(self) -> None:
         """Remove what this attempt has left, and only that; nothing after `replace`."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        if self.away is not None and not self._sealed:
+            self.away.leave()
         if self._owns():
-            with _alone(self.manifest):
+            with alone(self.manifest):
                 if self._owns():
                     self._owner.unlink()
 
@@ -88,43 +95,17 @@ class Attempt:
 
 
 @contextmanager
-def claim(*manifests: Path) -> Iterator[tuple[Attempt, ...]]:
+def claim(*manifests: Path, away: Mapping[Path, str | None] | None = None) -> Iterator[tuple[Attempt, ...]]:
     """Own stores from here on: for a job that computes for long before it writes.
 
     Without it a slow orphan that reaches its first store late would take it from the run that came after.
+    away: ``s3://BUCKET/PREFIX`` by manifest, for stores whose files are not to lie beside it.
     """
     attempts: list[Attempt] = []
     try:
         for manifest in manifests:
-            attempts.append(Attempt(manifest))
+            attempts.append(Attempt(manifest, (away or {}).get(manifest)))
         yield tuple(attempts)
     finally:
         for attempt in attempts:
             attempt.leave()
-
-
-@contextmanager
-def _alone(manifest: Path) -> Iterator[None]:
-    """Hold the lock of one store; the lock's file is gone afterwards. Without locks (some NFS, Lustre) just go on."""
-    file = manifest.with_name(f".{manifest.name}.lock")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = _locked(file)
-    try:
-        yield
-    finally:
-        file.unlink(missing_ok=True)
-        os.close(descriptor)
-
-
-def _locked(file: Path) -> int:
-    """An open descriptor that holds the lock."""
-    while True:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        except OSError:
-            return descriptor
-        # Who held the lock before removed the file: a lock on it keeps nobody out any more.
-        if file.exists() and os.path.samestat(os.fstat(descriptor), file.stat()):
-            return descriptor
-        os.close(descriptor)

@@ -15,6 +15,8 @@ from numcodecs.zstd import Zstd
 from numpy.typing import NDArray
 from zarr.storage import LocalStore
 
+from isotrace.storage.away import Fetched
+
 Shape = tuple[int, ...]
 ABSENT = 2**64 - 1
 
@@ -22,6 +24,9 @@ ABSENT = 2**64 - 1
 def read_array(array: zarr.Array[Any], sites: int | slice = slice(None)) -> NDArray[Any]:
     """All of an array, or of some entries of its first axis, whose chunks hold one entry each."""
     store = array.store
+    if isinstance(store, Fetched):
+        for name in store.files_below(f"{array.path}/"):
+            store.require(name)
     if array.shards is None or array.chunks[0] != 1 or not isinstance(store, LocalStore):
         return np.asarray(array[sites])
     wanted = range(array.shape[0])[sites]

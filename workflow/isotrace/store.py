@@ -6,6 +6,7 @@ over (site, token, feature), Zarr v3 with sharding, opened by ``xarray.open_data
 
 import hashlib
 import json
+import shutil
 import uuid
 import warnings
 from collections.abc import Iterator, Mapping
@@ -19,9 +20,10 @@ import zarr
 from isotrace.errors import DataError
 from isotrace.filehash import file_sha256
 from isotrace.grids import block_grid
-from isotrace.ownership import PART, STORE, Attempt, store_path
+from isotrace.ownership import PART, Attempt, store_path
 from isotrace.recorded import Digest, Recorded
 from isotrace.shards import COMPRESSOR, ShardWriter
+from isotrace.storage.away import STORE, away_differences, open_away
 
 SCHEMA_VERSION = 2
 
@@ -45,6 +47,10 @@ def create(
         yield root
         _consolidate(store)
         content = _content(attributes, fingerprint, _digests(store))
+        if attempt.away is not None:
+            content["location"] = attempt.away.url
+            attempt.away.upload(attempt.folder, content, attempt.require)
+            shutil.rmtree(attempt.folder)
         attempt.replace(lambda: write_json(attempt.manifest, content))
     except Exception:
         attempt.require()  # an attempt whose folder was removed fails in many ways, for this one reason
@@ -136,10 +142,15 @@ def is_tombstone(manifest: Path) -> bool:
 
 
 def open_store(manifest: Path, groups: tuple[str, ...] | None = None) -> zarr.Group:
-    """The root of a sealed store, after checking its files: all sizes, and digests of the groups named (None: all)."""
+    """The root of a sealed store, after checking its files: all sizes, and digests of the groups named (None: all).
+
+    Of a store in a bucket, these groups are fetched and checked.
+    """
     content = read_manifest(manifest)
     if content["status"] != "ok":
         raise DataError(f"{manifest}: empty by design ({content['reason']})")
+    if "location" in content:
+        return open_away(content, groups)
     wrong = differences(manifest, content, groups)
     if wrong:
         raise DataError(f"{store_path(manifest)}: {wrong[0]}; remove {manifest} and rerun the job that writes it")
@@ -150,6 +161,8 @@ def differences(manifest: Path, content: Mapping[str, Any], groups: tuple[str, .
     """What is lost, changed or foreign in a store, one line a file; empty when it is what was sealed."""
     if content["status"] != "ok":
         return []
+    if "location" in content:
+        return away_differences(content, groups)
     root = store_path(manifest)
     wrong = []
     for name, expected in content["files"].items():

@@ -34,9 +34,11 @@ def _spec(manifest: Path, params: Params, results: Path) -> dict[str, Any] | Non
         parts = manifest.resolve().relative_to(results.resolve()).with_suffix("").parts
     except ValueError:
         return None
-    series = params.study.series
+    study, series = params.study, params.study.series
     if len(parts) == 2 and parts[1] in series:
         return {"tokens": params.tokens, "sample": params.sample}[parts[0]](parts[1])
     if len(parts) == 3 and parts[1] in series and parts[2] in series[parts[1]].ids:
-        return params.capture(parts[1], parts[2])
+        model = parts[1]
+        filled = params.vectors if model in study.dumped else params.capture
+        return (params.perceive if model in study.perceived else filled)(model, parts[2])
     return None

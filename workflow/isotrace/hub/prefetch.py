@@ -1,6 +1,6 @@
 """Fetch a checkpoint's files at its commit, each checked against the series file before anything reads it.
 
-Downloads go to a folder of their own, so that a killed job keeps the files it has; never to a shared cache.
+Downloads go to a folder of their own, so that a killed job keeps the files it has; the client's cache is not used.
 """
 
 import os
@@ -15,6 +15,7 @@ from isotrace.errors import DataError
 from isotrace.filehash import file_sha256
 from isotrace.hub.client import Client
 from isotrace.hub.slots import slot
+from isotrace.storage.shared import shared_file, taken
 from isotrace.store import write_json
 
 MANIFEST = "prefetch.json"
@@ -30,19 +31,21 @@ def prefetch(
     *,
     code: dict[str, Any] | None = None,
     downloads: int = 4,
+    shared: Path | None = None,
     pause: float = 1.0,
 ) -> None:
     """Put the files of one checkpoint into ``folder``, with ``prefetch.json`` that says what they are.
 
     download: repo, revision, commit, subfolder, files {name: {bytes, sha256 or None}}, as the series file lists them;
     code: the same of Python files, at a commit of their own; downloads: files at a time, over all jobs of this results
-    folder; pause: first wait before another try, in seconds.
+    folder; shared: a folder that keeps them for other studies too; pause: first wait before another try, in seconds.
     `DataError` of one line for a commit that is not known yet, a file that is not what was listed, too small a disk.
     """
     partial, slots = folder.with_name(PARTIAL) / folder.name, folder.parents[1] / PARTIAL
-    files = fetch(download, partial, model, slots, downloads=downloads, pause=pause)
+    how: Any = {"downloads": downloads, "shared": shared, "pause": pause}
+    files = fetch(download, partial, model, slots, **how)
     if code is not None:
-        files |= fetch(code, partial / "code", model, slots, downloads=downloads, pause=pause)
+        files |= fetch(code, partial / "code", model, slots, **how)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name, path in files.items():
@@ -58,11 +61,13 @@ def prefetch_beside(
     *,
     code: dict[str, Any] | None = None,
     downloads: int = 4,
+    shared: Path | None = None,
 ) -> None:
     """Put small files of several places into one folder: the tokenizer of a series, its config.json and its code."""
     partial = folder.with_name(PARTIAL) / folder.name
     for i, download in enumerate([*downloads_of, *([code] if code else [])]):
-        files = fetch(download, partial / str(i), model, folder.parents[1] / PARTIAL, downloads=downloads)
+        slots = folder.parents[1] / PARTIAL
+        files = fetch(download, partial / str(i), model, slots, downloads=downloads, shared=shared)
         folder.mkdir(parents=True, exist_ok=True)
         for name, path in files.items():
             path.replace(folder / name)
@@ -71,9 +76,16 @@ def prefetch_beside(
 
 
 def fetch(
-    download: dict[str, Any], partial: Path, model: str, slots: Path, *, downloads: int, pause: float = 1.0
+    download: dict[str, Any],
+    partial: Path,
+    model: str,
+    slots: Path,
+    *,
+    downloads: int,
+    shared: Path | None = None,
+    pause: float = 1.0,
 ) -> dict[str, Path]:
-    """The files below ``partial``, by name, downloaded unless they are there, and checked."""
+    """The files below ``partial``, by name, downloaded unless they are there or in ``shared``, and checked."""
     commit, files = download["commit"], download["files"]
     if commit is None:
         raise DataError(
@@ -81,15 +93,24 @@ def fetch(
             f"run: isotrace resolve {model} --configfile FILE"
         )
     partial.mkdir(parents=True, exist_ok=True)
-    _require_space(files, partial)
-    client = Client(pause=pause)
+    repo, client = download["repo"], Client(pause=pause)
+    paths = {name: f"{download['subfolder']}/{name}" if download["subfolder"] else name for name in files}
+    common = {name: shared_file(shared, repo, commit, path) for name, path in paths.items()} if shared else {}
+    _require_space({name: file for name, file in files.items() if not _is_there(common.get(name))}, partial)
+
+    def downloaded(name: str) -> Path:
+        with slot(slots, downloads):
+            found = client.download(repo, commit, paths[name], partial)
+        _require_same(found, files[name], f"{repo} {paths[name]} at {commit[:12]}")
+        return found
 
     def one(name: str) -> Path:
-        path = f"{download['subfolder']}/{name}" if download["subfolder"] else name
-        with slot(slots, downloads):
-            found = client.download(download["repo"], commit, path, partial)
-        _require_same(found, files[name], f"{download['repo']} {path} at {commit[:12]}")
-        return found
+        if shared is None:
+            return downloaded(name)
+        listed, here = files[name], partial / paths[name]
+        return taken(
+            shared, common[name], here, whole=lambda file: not _wrong(file, listed), fetch=lambda: downloaded(name)
+        )
 
     with _own_caches(partial), ThreadPoolExecutor(downloads) as pool:
         return dict(zip(files, pool.map(one, files), strict=True))
@@ -119,13 +140,23 @@ def _require_space(files: dict[str, Any], folder: Path) -> None:
 
 def _require_same(path: Path, listed: dict[str, Any], what: str) -> None:
     """`DataError` unless size and sha256 are those listed; the file goes, so that a rerun fetches it again."""
-    size = path.stat().st_size
-    wrong = f"{size} bytes, {listed['bytes']} listed" if size != listed["bytes"] else ""
-    if not wrong and listed["sha256"] is not None and (found := file_sha256(path)) != listed["sha256"]:
-        wrong = f"sha256 {found[:12]}…, {listed['sha256'][:12]}… listed"
-    if wrong:
+    if wrong := _wrong(path, listed):
         path.unlink()
         raise DataError(f"hub: {what}: not the file that the series file lists ({wrong}); rerun, or resolve again")
+
+
+def _wrong(path: Path, listed: dict[str, Any]) -> str:
+    """How a file differs in size or sha256 from what is listed; empty where it does not."""
+    size = path.stat().st_size
+    if size != listed["bytes"]:
+        return f"{size} bytes, {listed['bytes']} listed"
+    if listed["sha256"] is not None and (found := file_sha256(path)) != listed["sha256"]:
+        return f"sha256 {found[:12]}…, {listed['sha256'][:12]}… listed"
+    return ""
+
+
+def _is_there(file: Path | None) -> bool:
+    return file is not None and file.is_file()
 
 
 @contextmanager

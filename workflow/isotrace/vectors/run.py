@@ -25,14 +25,19 @@ MISSING = {
 """Array -> what is made of it, and the reason that those rows carry where it is not there."""
 
 
-def import_dump(audit_path: Path, *, cache: Path, moments: Path, heads: Path, spec: dict[str, Any]) -> None:
-    """Seal rows and moments of one dump, and attention as empty; all three where its audit found it broken."""
+def import_dump(
+    audit_path: Path, *, cache: Path, moments: Path, heads: Path, spec: dict[str, Any], rows_at: str | None = None
+) -> None:
+    """Seal rows and moments of one dump, and attention as empty; all three where its audit found it broken.
+
+    rows_at: ``s3://BUCKET/PREFIX`` for the files of the cache, None for beside its manifest.
+    """
     audit = json.loads(audit_path.read_text(encoding="utf-8"))
     attributes, making = (
         captured_from(audit, spec, loss_reduction="unknown", compute_dtype="float32"),
         fingerprint(spec),
     )
-    with claim(cache, moments, heads) as (cache_attempt, moments_attempt, heads_attempt):
+    with claim(cache, moments, heads, away={cache: rows_at}) as (cache_attempt, moments_attempt, heads_attempt):
         if audit["status"] == "broken":
             for attempt in (cache_attempt, moments_attempt, heads_attempt):
                 seal_empty(attempt, attributes=attributes, fingerprint=making, reason=audit["reason"])

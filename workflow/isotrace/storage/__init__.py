@@ -1,0 +1,1 @@
+"""Large files outside of the results folder: rows in a bucket, downloaded weights that studies share."""
