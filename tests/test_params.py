@@ -34,13 +34,16 @@ CALLS = {
     "geometry": ("decoder",),
     "frequency": ("decoder",),
     "attention": (),
+    "untrained": ("decoder",),
     "toy": (),
     "tables": ("energy",),
     "dynamics": ("dynamics",),
     "claims": ("claims",),
     "figure": ("early_late",),
+    "paper": (),
     "report": (),
     "card": (),
+    "clean_cache": (),
     "calibration": (),
     "plan": (),
 }
@@ -112,24 +115,26 @@ def test_a_key_reaches_the_rules_that_read_it_and_no_other():
     assert changed({"energy.draws": draws | {"variance_weighted": 9}}) == {"energy", "controls", "report"}
     assert changed({"controls.outlier_dimensions": 2}) == {"controls", "report"}
     assert changed({"subspaces.draws": 98}) == {"subspaces", "report"}
+    assert changed({"untrained.seeds": [1, 2]}) == {"untrained", "report"}
     assert changed({"isotropy.draws": 98}) == {"isotropy", "report"}
-    assert changed({"geometry.confidence": 0.9}) == {"geometry", "attention", "report"}
+    assert changed({"geometry.confidence": 0.9}) == {"geometry", "attention", "untrained", "paper", "report"}
     assert changed({"frequency.occurrences": 9}) == {"frequency", "report"}
-    assert changed({"figures.venue": "column"}) == {"figure", "report"}
+    assert changed({"figures.venue": "acl"}) == {"figure", "paper", "report"}
     assert changed({"dynamics.resamples": 600}) == {"dynamics", "claims", "card", "report"}
     assert changed({"card.causes.bucket_gap": 0.3}) == {"card", "report"}
     assert changed({"corpora.wiki.max_documents": 11}) == {"corpus", "report"}
     assert changed({"models.encoder.source.learning_rate": 0.002}) == {"train", "report"}
     assert changed({"sample.exclude_first": False}) == {"sample", "report"}
-    assert changed({"capture.batch_size": 8}) == {"capture", "report"}
+    assert changed({"capture.batch_size": 8}) == {"capture", "untrained", "report"}
     assert changed({"capture.moments_tokens": "all"}) == {"sample", "capture", "report"}
     assert changed({"capture.weight_gradients": "moments"}) == {"capture", "report"}
     assert changed({"store.dtype": "bfloat16"}) == {"capture", "report"}
-    assert changed({"models.decoder.modules": {"embed": "a.b", "blocks": "a.c"}}) == {"capture", "report"}
+    assert changed({"models.decoder.modules": {"embed": "a.b", "blocks": "a.c"}}) == {"capture", "untrained", "report"}
     assert changed({"execution.batch_buckets": False}) == {"report"}
     assert changed({"execution.train_threads": 2}) == {"train", "report"}
-    assert changed({"bases.late_fraction": 0.8}) == {"tables", "dynamics", "claims", "figure", "report"}
+    assert changed({"bases.late_fraction": 0.8}) == {"tables", "dynamics", "claims", "figure", "paper", "report"}
     assert changed({"pathvars": {"results": "elsewhere"}}) <= {"report"}
+    assert changed({"storage.weights": "elsewhere"}) == {"report"}
     assert changed({"execution.numeric_threads": 2}) == set(CALLS) - {"train"}
 
 

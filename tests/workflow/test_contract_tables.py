@@ -25,6 +25,7 @@ COLUMNS = {
         reason""",
     "components": """model checkpoint step site layer method component explained_variance sign order token_id token
         bucket score n_occurrences reason""",
+    "untrained": "study model seed draw site layer bucket metric n_tokens value lo hi reason",
     "frequency": "kind of n_types spearman lo hi reason",
     "attention": """model seed checkpoint step progress phase layer head query_bucket key_bucket mean_norm_q
         mean_norm_k drift_q drift_k mean_cosine_qk mean_dot_qk k_sign sigma1_share_q entropy max_weight logit_sd

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 import zarr
 
@@ -41,6 +42,7 @@ TABLES = (
     "attention_mass",
     "subspaces",
     "components",
+    "untrained",
     "dynamics",
     "claims",
     "audit",
@@ -64,7 +66,7 @@ LOCK_ENTRY = [
 
 def test_every_file_of_the_contract_exists(smoke):
     each = [(m, c) for m in MODELS for c in CHECKPOINTS]
-    expected = ["corpus/wiki.json", "report.html"]
+    expected = ["corpus/wiki.json", "report.html", "runtime.csv"]
     expected += [f"tokens/{m}{end}" for m in MODELS for end in ("/store.zarr", ".json")]
     expected += [f"sample/{m}{end}" for m in MODELS for end in ("/store.zarr", ".json")]
     expected += [f"checkpoints/{m}.lock.json" for m in MODELS] + [f"checkpoints/{m}/{c}.json" for m, c in each]
@@ -75,7 +77,7 @@ def test_every_file_of_the_contract_exists(smoke):
     expected += [f"{s}/{m}/{c}.parquet" for s in ("frequency", "attention") for m, c in each]
     expected += [f"{s}/{m}.parquet" for s in ("subspaces", "components") for m in MODELS]
     expected += [f"tables/{name}.{end}" for name in TABLES for end in ("parquet", "csv")]
-    expected += [f"figures/{name}.{end}" for name in FIGURES for end in ("pdf", "png", "csv")]
+    expected += [f"figures/{name}.{end}" for name in FIGURES for end in ("pdf", "png", "csv", "tex", "rst")]
     expected += [f"card/{m}.html" for m in MODELS]
     expected += [f"weights/{m}/checkpoint-{n}/model.safetensors" for m in MODELS for n in (0, 3, 10)]
     assert [path for path in expected if not smoke.at(path).exists()] == []
@@ -201,10 +203,20 @@ def test_a_decoders_position_without_a_target_is_not_read(smoke):
 
 def test_the_report_is_one_page_without_network(smoke):
     page = smoke.at("report.html").read_text()
-    assert page.count("<img") == len(FIGURES)
-    assert "<script" not in page
-    assert re.findall(r"(?:src|href)='(?!data:)", page) == []
-    assert "study: smoke" in page
+    text = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    assert page.count("</script>") == 3
+    assert text.count("<img") == len(FIGURES)
+    assert re.findall(r"(?:src|href)='(?!data:|#)", text) == []
+    assert "study: smoke" in text
+    assert smoke.at("report.html").stat().st_size < 6e6
+
+
+def test_what_the_jobs_took_is_counted_by_rule(smoke):
+    took = pd.read_csv(smoke.at("runtime.csv")).set_index("rule")
+    assert (took.loc["capture", "jobs"], took.loc["figures", "jobs"]) == (6, len(FIGURES))
+    assert (took["total [s]"] >= took["longest [s]"]).all()
+    assert (took.loc["capture"] > 0).all()
+    assert "<td>capture</td><td class=number>6</td>" in smoke.at("report.html").read_text()
 
 
 def test_the_cards_are_of_this_study_and_the_check_agrees_with_them(smoke):

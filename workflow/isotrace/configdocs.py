@@ -1,4 +1,4 @@
-"""The three faces of the config model: JSON schema, commented default YAML, table of keys; generated, never edited.
+"""What is generated, never edited: JSON schema, commented default YAML, table of keys, pages of tables and commands.
 
 Run as ``python -m isotrace.configdocs`` from the repository; a test fails when the files drift from the model.
 """
@@ -7,12 +7,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from isotrace import tabledocs
+from isotrace.commands import reference
 from isotrace.input_params import ROOT
 from isotrace.settings import corpora, inputs, sources
 from isotrace.study import Study
@@ -34,13 +36,14 @@ EXAMPLE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One key: its dotted path, default, unit, description."""
+    """One key: its dotted path, default, unit, description; ``choices`` are its values where they are a fixed set."""
 
     path: str
     default: Any
     unit: str
     description: str
     required: bool
+    choices: tuple[Any, ...] = ()
 
 
 def entries(model: type[BaseModel] = Study, prefix: str = "", given: BaseModel | None = None) -> Iterator[Entry]:
@@ -62,7 +65,15 @@ def entries(model: type[BaseModel] = Study, prefix: str = "", given: BaseModel |
 
 def _entry(path: str, field: FieldInfo, default: Any = None) -> Entry:
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-    return Entry(path, _simple(default), str(extra.get("unit", "")), field.description or "", field.is_required())
+    text, unit = field.description or "", str(extra.get("unit", ""))
+    return Entry(path, _simple(default), unit, text, field.is_required(), _choices(field.annotation))
+
+
+def _choices(annotation: Any) -> tuple[Any, ...]:
+    """The values of a Literal, or of a list of one."""
+    inner = get_args(annotation)
+    literal = inner[0] if get_origin(annotation) is list and inner else annotation
+    return get_args(literal) if get_origin(literal) is Literal else ()
 
 
 def _blocks(field: FieldInfo) -> list[tuple[str, type[BaseModel]]]:
@@ -139,6 +150,8 @@ def texts(root: Path = ROOT) -> dict[Path, str]:
         SCHEMA: schema_text(),
         DEFAULTS: defaults_text(),
         TABLE: f"{before}{BEGIN}\n{table_text()}{END}{after}",
+        tabledocs.PAGE: tabledocs.page(),
+        reference.PAGE: reference.reference_text(),
     }
 
 

@@ -152,7 +152,25 @@ def series_table(
     return gather(stage, parts)
 
 
-WHOLE_SERIES = {"subspaces": series_table, "components": series_table}
+def drawn_table(
+    stage: str,
+    paths: Iterable[str | Path],
+    _locks: Iterable[Mapping[str, Any]],
+    *,
+    study: str,
+    seeds: Mapping[str, int | None],
+    **_phases: float,
+) -> pd.DataFrame:
+    """One table of a stage that has a file a model and no checkpoints in it."""
+    parts = []
+    for path in map(Path, paths):
+        seed = seeds.get(path.stem)
+        run: dict[str, Any] = {"study": study, "model": path.stem, "seed": pd.NA if seed is None else seed}
+        parts.append(read(path).assign(**run))
+    return gather(stage, parts)
+
+
+WHOLE_SERIES = {"subspaces": series_table, "components": series_table, "untrained": drawn_table}
 """How stages are gathered that have one file a model; ``stage_table`` gathers all others."""
 
 

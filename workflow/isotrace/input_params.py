@@ -155,7 +155,6 @@ class InputParams:
     def perceive(self, model: str, checkpoint: str) -> dict[str, Any]:
         """What is cut out of images or audio, and how a model reads it."""
         s, m = self.study, self.study.models[model]
-        reader = s.series[model].tokenizer
         names = {"model": model, "checkpoint": checkpoint, "objective": m.objective, "task": m.task}
         sample = {"sequences": s.sample.sequences, "rows_per_bucket": s.sample.rows_per_bucket, "seed": s.seed}
         how = {name: getattr(s.capture, name) for name in ("sites", "dtype", "batch_size")}
@@ -167,7 +166,6 @@ class InputParams:
             s,
             "perceive",
             corpus={} if m.task == "characters" else s.corpora[s.corpus_of(model)],
-            processor=str(Path(reader).parent) if reader else None,
             eval_fraction=s.tokens.eval_fraction,
             device=s.execution.device,
             store=s.store,

@@ -6,11 +6,14 @@ Those of rules up to the lock are in ``input_params``; here are the analyses and
 from typing import Any
 
 from isotrace.digest import code_digest
+from isotrace.figure_options import figure_options
 from isotrace.input_params import ROOT, SCRIPTS, InputParams, plain, spec
+from isotrace.yamlfile import read_mapping
 
 CARD_TABLES = ("energy", "isotropy", "geometry", "frequency", "attention", "controls")
 """Tables that the card reads."""
 CAPTIONS = ROOT / "workflow" / "report"
+CITATION = ROOT / "CITATION.cff"
 
 
 class Params(InputParams):
@@ -30,6 +33,9 @@ class Params(InputParams):
             modules=m.modules,
             **plain(s.capture),
         )
+
+    def clean_cache(self) -> dict[str, Any]:
+        return spec(self.study, "clean_cache")
 
     @property
     def _pooling(self) -> dict[str, str]:
@@ -105,6 +111,16 @@ class Params(InputParams):
     def attention(self) -> dict[str, Any]:
         return spec(self.study, "attention", confidence=self.study.geometry.confidence)
 
+    def untrained(self, model: str) -> dict[str, Any]:
+        s, m = self.study, self.study.models[model]
+        read = {name: getattr(s.capture, name) for name in ("sites", "dtype", "batch_size")}
+        names = ("groups", "confidence", "min_rows", "max_rows_dimension")
+        measured = {name: getattr(s.geometry, name) for name in names}
+        of_model = {"objective": m.objective, "modules": m.modules, "buckets": s.buckets_of(model)}
+        basis = {"rank": s.dynamics.rank, "method": s.dynamics.method}
+        drawn = {"seeds": s.untrained.seeds, "seed": s.seed, "device": s.execution.device}
+        return spec(s, "untrained", **drawn, **of_model, **read, **measured, **basis)
+
     def tables(self, stage: str) -> dict[str, Any]:
         s = self.study
         seeds = {name: s.seed_of(name) for name in s.models}
@@ -124,38 +140,15 @@ class Params(InputParams):
     def figure(self, figure: str) -> dict[str, Any]:
         s = self.study
         drawn = code_digest(SCRIPTS.parent / "isotrace" / "figures" / f"{figure}.py")
-        read = {"rank": s.dynamics.rank, "method": s.dynamics.method, "null_space": s.dynamics.null_space}
-        options: dict[str, dict[str, Any]] = {
-            "energy_over_training": {**read, "confidence": s.energy.confidence},
-            "early_late": {
-                **read,
-                "confidence": s.energy.confidence,
-                "early_fraction": s.bases.early_fraction,
-                "late_fraction": s.bases.late_fraction,
-            },
-            "isotropy_ablation": {
-                **read,
-                "confidence": s.isotropy.confidence,
-                "estimator": "corrected" if "corrected" in s.isotropy.estimators else s.isotropy.estimators[0],
-                "convention": s.isotropy.conventions[0],
-                "outliers": s.isotropy.outliers[0],
-            },
-            "subspace_overlap": {"rank": s.dynamics.rank, "method": s.dynamics.method},
-            "component_tokens": {"method": s.dynamics.method},
-            "rank_curve": {"method": s.dynamics.method, "confidence": s.energy.confidence},
-            "alternatives": {"rank": s.dynamics.rank, "method": s.dynamics.method},
-            "cosine_over_training": {"confidence": s.geometry.confidence},
-            "cosine_by_depth": {"confidence": s.geometry.confidence},
-            "attention_sinks": {"confidence": s.geometry.confidence},
-            "loss_against_isotropy": {
-                "confidence": s.isotropy.confidence,
-                "estimator": "corrected" if "corrected" in s.isotropy.estimators else s.isotropy.estimators[0],
-                "outliers": s.isotropy.outliers[0],
-            },
-            "frequency_geometry": {"confidence": s.frequency.confidence},
-        }
-        chosen = {"venue": s.figures.venue, **options.get(figure, {})}
-        return spec(s, "figures", figure=figure, drawn=drawn, groups=s.groups, options=chosen)
+        text = (CAPTIONS / f"{figure}.rst").read_text(encoding="utf-8")
+        options = figure_options(s, figure)
+        return spec(s, "figures", figure=figure, drawn=drawn, groups=s.groups, options=options, caption=text)
+
+    def paper(self) -> dict[str, Any]:
+        s = self.study
+        options = {figure: figure_options(s, figure) for figure in s.figures.names}
+        read = {"rank": s.dynamics.rank, "method": s.dynamics.method}
+        return spec(s, "paper", study=s.study, groups=s.groups, options=options, **read)
 
     def toy(self) -> dict[str, Any]:
         return spec(self.study, "toy", seed=self.study.seed, **plain(self.study.toy))
@@ -174,7 +167,5 @@ class Params(InputParams):
 
     def report(self) -> dict[str, Any]:
         s = self.study
-        captions = {figure: (CAPTIONS / f"{figure}.rst").read_text(encoding="utf-8") for figure in s.figures.names}
-        return spec(
-            s, "report", study=s.study, config=s, captions=captions, rank=s.dynamics.rank, method=s.dynamics.method
-        )
+        read = {"rank": s.dynamics.rank, "method": s.dynamics.method}
+        return spec(s, "report", config=s, groups=s.groups, citation=read_mapping(CITATION), **read)

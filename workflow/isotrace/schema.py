@@ -191,6 +191,12 @@ SCHEMAS: dict[str, tuple[Column, ...]] = {
         _count("n_occurrences", "rows"),
         *_REASON,
     ),
+    "untrained": (
+        *_RUN[:3],
+        _count("draw", "seed of the weights", key=True),
+        *(*_PLACE, *_keys("bucket", "metric")),
+        *(_count("n_tokens", "tokens"), *_reals("value", "lo", "hi", unit="of the metric"), *_REASON),
+    ),
     "toy": (
         Column("input_cosine", "real", "cosine", key=True),
         Column("qk_scale", "real", "factor on queries times keys", key=True),

@@ -3,12 +3,13 @@
 Imported by the Snakefile on every cluster job, so nothing heavier than pydantic and yaml comes in here.
 """
 
+import re
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import PrivateAttr, ValidationError, model_validator
+from pydantic import PrivateAttr, ValidationError, field_validator, model_validator
 
 from isotrace.checkpoints.classes import PERCEIVED
 from isotrace.corpus.check import check_corpora
@@ -20,8 +21,10 @@ from isotrace.settings.corpora import Corpus, Mixture
 from isotrace.settings.limits import Limits
 from isotrace.settings.runs import expanded
 from isotrace.settings.sources import Vectors
+from isotrace.settings.storage import Storage, check_storage
 from isotrace.settings.subspaces import Subspaces
 from isotrace.settings.toy import Toy
+from isotrace.settings.untrained import Untrained
 from isotrace.sources.find import find_series
 from isotrace.sources.series import RESULTS, Series
 from isotrace.study_checks import check_model
@@ -35,6 +38,11 @@ class Study(Block):
     seed: int = key(0, "the one seed everything random derives from", ge=0)
     locked: bool = key(
         False, "stop where a checkpoint's tensors are not those of config/locks/MODEL.lock.json (`isotrace lock`)"
+    )
+    recapture: bool = key(
+        False,
+        "capture rows again that were cleaned; given for one run, with --config recapture=true, and part of nothing",
+        exclude=True,
     )
     pathvars: dict[Literal["results", "logs", "benchmarks"], str] = key(
         {}, "folders: results, logs, benchmarks (see Snakemake's pathvars)"
@@ -57,11 +65,19 @@ class Study(Block):
     dynamics: analysis.Dynamics = key(analysis.Dynamics(), analysis.Dynamics.__doc__ or "")
     card: Card = key(Card(), Card.__doc__ or "")
     scores: dict[Slug, str] = key({}, "your own scores, for the card: {MODEL: file.csv}, columns `step` and metrics")
+    untrained: Untrained = key(Untrained(), Untrained.__doc__ or "")
     toy: Toy = key(Toy(), Toy.__doc__ or "")
     figures: analysis.Figures = key(analysis.Figures(), analysis.Figures.__doc__ or "")
     execution: analysis.Execution = key(analysis.Execution(), analysis.Execution.__doc__ or "")
+    storage: Storage = key(Storage(), Storage.__doc__ or "")
     limits: Limits = key(Limits(), Limits.__doc__ or "")
     _groups: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @field_validator("recapture", mode="before")
+    @classmethod
+    def _from_a_command_line(cls, value: Any) -> Any:
+        """Snakemake hands over ``--config recapture=true`` as text, and only ``True`` as a boolean."""
+        return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _check_ranks(self) -> "Study":
@@ -132,6 +148,13 @@ class Study(Block):
         return [name for name in self.loaded if name not in self.perceived]
 
     @property
+    def redrawn(self) -> list[str]:
+        """Models of whose architecture untrained ones are measured beside their checkpoints."""
+        drawn = [m for m in self.reading if self.models[m].source.kind != "init"]
+        known = [m for m in drawn if getattr(self.models[m].source, "remote_code", None) is None]
+        return known if self.untrained.seeds else []
+
+    @property
     def results(self) -> Path:
         """The results folder."""
         return Path(self.pathvars.get("results", "results"))
@@ -167,6 +190,7 @@ def load(raw: dict[str, Any]) -> Study:
     """Validate a config, and what it says of files and series; every mistake is a `ConfigError` of one line."""
     study = validated(raw)
     check_corpora(study.corpora)
+    check_storage(study.storage)
     check_scores(study.scores, study.models)
     for name, model in study.models.items():
         check_model(name, model, study)
@@ -181,7 +205,8 @@ def read(path: str | Path) -> Study:
 def _one_line(error: ValidationError) -> str:
     first = error.errors()[0]
     where = " ".join(".".join(_path(first["loc"])).split())
-    value = "" if isinstance(first.get("input"), dict) else f" (got {first.get('input')!r})"
+    given = re.sub(r"//[^/@]*@", "//…@", repr(first.get("input")))  # a password in an address is not repeated
+    value = "" if isinstance(first.get("input"), dict) else f" (got {given})"
     what = first["msg"].removeprefix("Value error, ").replace("\n", " ")
     if first["type"] == "extra_forbidden":
         what, value = "unknown key; config/README.md lists the allowed ones", ""

@@ -93,10 +93,13 @@ def _check_perceived(where: str, model: Model) -> None:
         raise ConfigError(
             f"{where}.modules: the sites of {model.modality} models are found, not declared; leave it out"
         )
-    if isinstance(model.source, Training | Gguf | Hub):
+    if isinstance(model.source, Training | Gguf):
         raise ConfigError(
-            f"{where}.source.kind: {model.source.kind} is for text; checkpoints of {model.modality} are local or init"
+            f"{where}.source.kind: {model.source.kind} is for text; checkpoints of {model.modality} are local, hub or "
+            f"init"
         )
+    if isinstance(model.source, Hub) and model.source.remote_code is not None:
+        raise ConfigError(f"{where}.source.remote_code: code of a model's own is run for text only; leave it out")
 
 
 def _architecture(file: Path) -> dict[str, Any]:

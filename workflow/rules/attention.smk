@@ -9,6 +9,10 @@ rule attention:
         "<logs>/attention/{model}/{checkpoint}.log",
     benchmark:
         "<benchmarks>/attention/{model}/{checkpoint}.tsv"
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("attention"),
+        runtime=runtime("attention"),
     params:
         spec=P.attention(),
     script:

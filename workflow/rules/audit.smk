@@ -13,6 +13,10 @@ if study.execution.batch_audits:
             benchmark:
                 f"<benchmarks>/audit/{model}.tsv"
             priority: 1
+            threads: study.execution.numeric_threads
+            resources:
+                mem_mb=memory("audit", model),
+                runtime=runtime("audit", model),
             params:
                 spec=P.audit(model, study.series[model].ids),
             script:
@@ -32,6 +36,10 @@ else:
         wildcard_constraints:
             model=any_of(study.loaded),
         priority: 1
+        threads: study.execution.numeric_threads
+        resources:
+            mem_mb=memory("audit"),
+            runtime=runtime("audit"),
         params:
             spec=lambda w: P.audit(w.model, [w.checkpoint]),
         script:
@@ -49,6 +57,7 @@ rule lock:
     benchmark:
         "<benchmarks>/lock/{model}.tsv"
     priority: 1
+    localrule: True
     params:
         spec=lambda w: P.lock(w.model),
     script:

@@ -10,6 +10,10 @@ rule bases:
         "<benchmarks>/bases/{model}/{method}.tsv"
     wildcard_constraints:
         method="|".join(METHODS),
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("bases"),
+        runtime=runtime("bases"),
     params:
         spec=lambda w: P.bases(w.model, w.method),
     script:
@@ -29,6 +33,10 @@ rule moving:
         "<benchmarks>/moving/{model}/{method}.tsv"
     wildcard_constraints:
         method="|".join(study.bases.methods),
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("moving"),
+        runtime=runtime("moving"),
     params:
         spec=lambda w: P.moving(w.model, w.method),
     script:

@@ -20,18 +20,35 @@ rule capture:
         "<benchmarks>/capture/{model}/{checkpoint}.tsv"
     wildcard_constraints:
         model=any_of(study.reading),
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("capture"),
+        runtime=runtime("capture"),
+        gpu=R.gpus(),
+        rows_at=study.storage.cache or "",
     params:
         spec=lambda w: P.capture(w.model, w.checkpoint),
     script:
         "../scripts/capture.py"
 
 
-# A shell command is not a path: Snakemake leaves <results> in it as it stands, so the folder comes through params.
+# Passes that fill stores whose rows were cleaned are refused before any job, unless the config allows them.
+onstart:
+    try:
+        refuse(rows_written(workflow.dag.needrun_jobs()), allowed=study.recapture)
+    except ConfigError as error:
+        sys.exit(f"isotrace: error: {error}")
+
+
+# A folder that is neither input nor output is not a path: <results> would be left as it stands, so params hold it.
 rule clean_cache:
     """Remove row stores with their manifests; moments stay, and nothing reruns until something needs rows."""
     log:
         "<logs>/clean_cache.log",
+    resources:
+        rows_at=study.storage.cache or "",
     params:
+        spec=P.clean_cache(),
         cache=f"{study.results}/cache",
-    shell:
-        "rm -rf {params.cache:q} > {log} 2>&1"
+    script:
+        "../scripts/clean_cache.py"

@@ -10,7 +10,15 @@ rule card:
         locks=LOCKS,
         scores=sorted(study.scores.values()),
     output:
-        expand("<results>/card/{model}.html", model=study.models),
+        [
+            report(
+                f"<results>/card/{model}.html",
+                caption="../report/card.rst",
+                category="Dynamics",
+                labels={"name": model, "kind": "card"},
+            )
+            for model in study.models
+        ],
     log:
         "<logs>/card.log",
     benchmark:

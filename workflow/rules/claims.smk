@@ -9,12 +9,16 @@ rule claims:
             "<results>/tables/claims.csv",
             caption="../report/claims.rst",
             category="Claims",
-            labels={"table": "claims"},
+            labels={"name": "claims", "kind": "table"},
         ),
     log:
         "<logs>/claims.log",
     benchmark:
         "<benchmarks>/claims.tsv"
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("claims"),
+        runtime=runtime("claims"),
     params:
         spec=P.dynamics("claims"),
     script:

@@ -6,8 +6,13 @@ from pathlib import Path
 from isotrace.checkpoints.locked import committed_lock
 from isotrace.corpus.files import source_files
 from isotrace.errors import ConfigError
+from isotrace.figure_options import style_files
+from isotrace.figure_tables import FIGURE_TABLES
 from isotrace.params import CARD_TABLES, Params
+from isotrace.planning.resources import Requests
+from isotrace.recapture import refuse, rows_written
 from isotrace.settings.media import MEDIA
+from isotrace.shipped import kept
 from isotrace.sources.series import tokenizer_file
 from isotrace.sources.vectors import dump_files
 from isotrace.study import load
@@ -17,13 +22,17 @@ try:
     # Snakemake has read these files already, keeping the last of a repeated key without a word.
     check_repeated(workflow.overwrite_configfiles or [ROOT / "config" / "demo.yaml"])
     study = load(config)
-    CLAIMS = next((p for p in (study.dynamics.claims, ROOT / study.dynamics.claims) if Path(p).is_file()), None)
-    if CLAIMS is None:
+    CLAIMS = study.dynamics.claims
+    if not Path(CLAIMS).is_file() and (ROOT / CLAIMS).is_file():
+        CLAIMS = kept(ROOT / CLAIMS, ROOT)
+    if not Path(CLAIMS).is_file():
         raise ConfigError(f"dynamics.claims: no file {study.dynamics.claims}; name a file of declared claims")
 except ConfigError as error:
     sys.exit(f"isotrace: error: {error}")
 
 P = Params(study)
+R = Requests(study)
+STYLE = [kept(Path(file).absolute(), ROOT) for file in style_files(study.figures.venue)]
 METHODS = study.bases.methods + study.bases.controls
 LOCKS = [f"<results>/checkpoints/{model}.lock.json" for model in study.models]
 ANALYSES = ["energy", "isotropy", "geometry"]
@@ -31,7 +40,8 @@ CHECKS = ["controls", "rank_curve"]
 READ_ROWS = ["semi_nmf"]
 WHOLE_SERIES = ["subspaces", "components"]
 TESTED = ANALYSES + ["frequency", "attention", "attention_intervals", "attention_mass"]
-STAGES = TESTED + CHECKS + WHOLE_SERIES
+REDRAWN = ["untrained"] if study.redrawn else []
+STAGES = TESTED + CHECKS + WHOLE_SERIES + REDRAWN
 
 
 wildcard_constraints:
@@ -40,6 +50,16 @@ wildcard_constraints:
     checkpoint=r"step\d+(-[A-Za-z0-9.-]+)?",
     bucket=r"b\d+|all",
     draw=r"init(-\d+)?",
+
+
+def memory(rule, model=""):
+    """MB that a job asks a scheduler for; the model is that of its wildcards unless named."""
+    return lambda w, attempt: R.memory(rule, model or w.get("model", ""), attempt)
+
+
+def runtime(rule, model=""):
+    """Minutes that a job asks a scheduler for."""
+    return lambda w, attempt: R.runtime(rule, model or w.get("model", ""), attempt)
 
 
 def per_bucket(stage):
@@ -57,7 +77,12 @@ def per_bucket_side(root, stage, suffix):
 
 
 def bases_of(methods):
-    return lambda w: [f"<results>/bases/{w.model}/{method}.nc" for method in methods]
+    return [f"<results>/bases/{{model}}/{method}.nc" for method in methods]
+
+
+def drawn_from(figure):
+    """The tables that a figure reads."""
+    return [stage for stage in FIGURE_TABLES[figure] if stage != "untrained" or REDRAWN]
 
 
 def audits_of(model):
@@ -66,6 +91,8 @@ def audits_of(model):
 
 def results_of(stage):
     """Every file of a stage, the DAG's fan-out: one a model, a checkpoint or a bucket of it."""
+    if stage == "untrained":
+        return [f"<results>/untrained/{model}.parquet" for model in study.redrawn]
     if stage in WHOLE_SERIES:
         return [f"<results>/{stage}/{model}.parquet" for model in study.models]
     many = [(model, c) for model, series in study.series.items() for c in series.ids]

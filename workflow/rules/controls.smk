@@ -10,6 +10,10 @@ rule controls:
         per_bucket_side("logs", "controls", "log"),
     benchmark:
         per_bucket_side("benchmarks", "controls", "tsv")
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("controls"),
+        runtime=runtime("controls"),
     params:
         spec=lambda w: P.analysis("controls", w.model),
     script:

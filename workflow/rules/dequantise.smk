@@ -10,6 +10,10 @@ rule dequantise:
         "<logs>/dequantise/{model}.log",
     benchmark:
         "<benchmarks>/dequantise/{model}.tsv"
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("dequantise"),
+        runtime=runtime("dequantise"),
     params:
         spec=lambda w: P.dequantise(w.model),
     script:

@@ -8,13 +8,17 @@ rule dynamics:
         csv=report(
             "<results>/tables/dynamics.csv",
             caption="../report/table.rst",
-            category="Tests",
-            labels={"table": "dynamics"},
+            category="Dynamics",
+            labels={"name": "dynamics", "kind": "table"},
         ),
     log:
         "<logs>/dynamics.log",
     benchmark:
         "<benchmarks>/dynamics.tsv"
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("dynamics"),
+        runtime=runtime("dynamics"),
     params:
         spec=P.dynamics("dynamics"),
     script:

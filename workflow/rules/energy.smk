@@ -9,6 +9,10 @@ rule energy:
         per_bucket_side("logs", "energy", "log"),
     benchmark:
         per_bucket_side("benchmarks", "energy", "tsv")
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("energy"),
+        runtime=runtime("energy"),
     params:
         spec=lambda w: P.analysis("energy", w.model),
     script:

@@ -12,6 +12,10 @@ rule frequency:
         "<benchmarks>/frequency/{model}/{checkpoint}.tsv"
     wildcard_constraints:
         model=any_of(study.reading),
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("frequency"),
+        runtime=runtime("frequency"),
     params:
         spec=lambda w: P.frequency(w.model),
     script:

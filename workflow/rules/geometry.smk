@@ -10,6 +10,10 @@ rule geometry:
         per_bucket_side("logs", "geometry", "log"),
     benchmark:
         per_bucket_side("benchmarks", "geometry", "tsv")
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("geometry"),
+        runtime=runtime("geometry"),
     params:
         spec=lambda w: P.analysis("geometry", w.model),
     script:

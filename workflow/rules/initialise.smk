@@ -9,6 +9,10 @@ rule initialise:
         "<logs>/initialise/{model}/{draw}.log",
     benchmark:
         "<benchmarks>/initialise/{model}/{draw}.tsv"
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("initialise"),
+        runtime=runtime("initialise"),
     params:
         spec=lambda w: P.initialise(w.model, w.draw),
     script:

@@ -9,6 +9,10 @@ rule isotropy:
         per_bucket_side("logs", "isotropy", "log"),
     benchmark:
         per_bucket_side("benchmarks", "isotropy", "tsv")
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("isotropy"),
+        runtime=runtime("isotropy"),
     params:
         spec=lambda w: P.analysis("isotropy", w.model),
     script:

@@ -21,6 +21,12 @@ rule perceive:
         "<benchmarks>/capture/{model}/{checkpoint}.tsv"
     wildcard_constraints:
         model=any_of(study.perceived),
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("perceive"),
+        runtime=runtime("perceive"),
+        gpu=R.gpus(),
+        rows_at=study.storage.cache or "",
     params:
         spec=lambda w: P.perceive(w.model, w.checkpoint),
     script:

@@ -18,6 +18,7 @@ rule prefetch:
     priority: -1
     resources:
         downloads=study.execution.downloads,
+        shared=study.storage.weights or "",
     params:
         spec=lambda w: P.prefetch(w.model, w.checkpoint),
     script:
@@ -41,6 +42,7 @@ rule prefetch_tokenizer:
         "<benchmarks>/prefetch/{model}/tokenizer.tsv"
     resources:
         downloads=study.execution.downloads,
+        shared=study.storage.weights or "",
     params:
         spec=lambda w: P.prefetch_tokenizer(w.model),
     script:

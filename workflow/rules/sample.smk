@@ -8,6 +8,10 @@ rule sample:
         "<logs>/sample/{model}.log",
     benchmark:
         "<benchmarks>/sample/{model}.tsv"
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("sample"),
+        runtime=runtime("sample"),
     params:
         spec=lambda w: P.sample(w.model),
     script:

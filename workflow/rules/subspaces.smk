@@ -17,6 +17,10 @@ rule subspaces:
         "<logs>/subspaces/{model}.log",
     benchmark:
         "<benchmarks>/subspaces/{model}.tsv"
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("subspaces"),
+        runtime=runtime("subspaces"),
     params:
         spec=lambda w: P.subspaces(w.model),
     script:

@@ -11,6 +11,7 @@ rule table:
         "<benchmarks>/tables/{stage}.tsv"
     wildcard_constraints:
         stage="|".join(STAGES + ["audit", "frequency_points"]),
+    localrule: True
     params:
         spec=lambda w: P.tables(w.stage),
     script:

@@ -8,6 +8,10 @@ rule tokenizer:
         "<logs>/tokenizer/{model}.log",
     benchmark:
         "<benchmarks>/tokenizer/{model}.tsv"
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("tokenizer"),
+        runtime=runtime("tokenizer"),
     params:
         spec=lambda w: P.tokenizer(study.run_of(w.model)),
     script:
@@ -21,6 +25,7 @@ rule byte_tokenizer:
         "<logs>/tokenizer/{model}.log",
     benchmark:
         "<benchmarks>/tokenizer/{model}.tsv"
+    localrule: True
     params:
         spec=P.byte_tokenizer(),
     script:
@@ -39,6 +44,10 @@ rule tokens:
         "<logs>/tokens/{model}.log",
     benchmark:
         "<benchmarks>/tokens/{model}.tsv"
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("tokens"),
+        runtime=runtime("tokens"),
     params:
         spec=lambda w: P.tokens(w.model),
     script:

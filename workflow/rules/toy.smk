@@ -7,6 +7,10 @@ rule toy:
         "<logs>/toy.log",
     benchmark:
         "<benchmarks>/toy.tsv"
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("toy"),
+        runtime=runtime("toy"),
     params:
         spec=P.toy(),
     script:

@@ -10,6 +10,9 @@ rule train:
     benchmark:
         "<benchmarks>/train/{model}.tsv"
     threads: study.execution.train_threads
+    resources:
+        mem_mb=memory("train"),
+        runtime=runtime("train"),
     params:
         spec=lambda w: P.train(w.model),
     script:

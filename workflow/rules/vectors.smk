@@ -11,6 +11,10 @@ rule audit_vectors:
     wildcard_constraints:
         model=any_of(study.dumped),
     priority: 1
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("audit"),
+        runtime=runtime("audit"),
     params:
         spec=lambda w: P.audit_vectors(w.model, w.checkpoint),
     script:
@@ -36,6 +40,11 @@ rule vectors:
         "<benchmarks>/capture/{model}/{checkpoint}.tsv"
     wildcard_constraints:
         model=any_of(study.dumped),
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("vectors"),
+        runtime=runtime("vectors"),
+        rows_at=study.storage.cache or "",
     params:
         spec=lambda w: P.vectors(w.model, w.checkpoint),
     script:
@@ -54,6 +63,10 @@ rule frequency_vectors:
         "<benchmarks>/frequency/{model}/{checkpoint}.tsv"
     wildcard_constraints:
         model=any_of(study.dumped + study.perceived),
+    threads: study.execution.numeric_threads
+    resources:
+        mem_mb=memory("frequency"),
+        runtime=runtime("frequency"),
     params:
         spec=lambda w: P.frequency(w.model),
     script:

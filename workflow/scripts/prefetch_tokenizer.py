@@ -7,5 +7,6 @@ from isotrace.job import job
 
 with job(snakemake, online=True) as spec:
     folder = Path(snakemake.output.manifest).parent
+    shared = Path(snakemake.resources.shared) if snakemake.resources.shared else None
     slots, code = snakemake.resources.downloads, spec.get("code_files")
-    prefetch_beside(spec["downloads"], folder, spec["model"], code=code, downloads=slots)
+    prefetch_beside(spec["downloads"], folder, spec["model"], code=code, downloads=slots, shared=shared)

@@ -12,4 +12,5 @@ with job(snakemake) as spec:
         moments=Path(snakemake.output.moments),
         heads=Path(snakemake.output.heads),
         spec=spec,
+        rows_at=snakemake.resources.rows_at or None,
     )

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from isotrace.commands.registry import command, parser
-from isotrace.run import add_options, run
+from isotrace.errors import ConfigError
+from isotrace.run import add_options, run, split_configs
 from isotrace.study import read
 
 
@@ -16,7 +17,7 @@ from isotrace.study import read
     examples=(
         "isotrace run --configfile mine.yaml",
         "isotrace run --configfile mine.yaml -n",
-        "isotrace run --configfile mine.yaml --keep-going tables figures",
+        "isotrace run tables figures --configfile mine.yaml --keep-going",
         "isotrace run --configfile mine.yaml --workflow-profile profiles/slurm",
     ),
     codes={1: "a job failed, or something of yours to fix; the last lines say which and what"},
@@ -36,4 +37,8 @@ def configs(arguments: Sequence[str]) -> list[Path]:
         return []
     after = list(arguments)[list(arguments).index("--configfile") + 1 :]
     given = [a for i, a in enumerate(after) if not any(b.startswith("-") for b in after[: i + 1])]
-    return [Path(given[0])] if len(given) == 1 else []
+    files = split_configs(given)[0]
+    for file in map(Path, files):
+        if not file.is_file():
+            raise ConfigError(f"{file}: no such file; name the study's config after --configfile")
+    return [Path(files[0])] if len(files) == 1 else []

@@ -231,8 +231,13 @@ class Dynamics(Block):
     claims: str = key("config/claims.yaml", "declared claims; a path from the working directory, or the workflow's own")
 
 
+Venue = Literal["icml", "icml-column", "neurips", "acl", "acl-column"]
+
+
 class Figures(Block):
-    """Which figures are drawn, and how wide."""
+    """Which figures are drawn, and in which style."""
 
     names: list[FigureName] = key(list(get_args(FigureName)), "figures to draw, each a module of isotrace/figures")
-    venue: Literal["page", "column"] = key("page", "width of the figures: the page's or a column's")
+    venue: Venue = key(
+        "icml", "style of the figures, a file of isotrace/figures/styles: the conference's page or column width"
+    )

@@ -163,7 +163,9 @@ class Hub(Stored):
     revisions: Revisions = key(Revisions(), Revisions.__doc__ or "")
     subfolder: str | None = key(None, "folder inside the repo that holds a checkpoint's files")
     tokenizer: HubTokenizer | None = key(
-        None, "`repo`, `revision` and `subfolder` of the tokenizer; null takes the last checkpoint's own"
+        None,
+        "`repo`, `revision` and `subfolder` of the tokenizer, of images and audio the processor; null takes the last "
+        "checkpoint's own",
     )
     series: str = key("config/series/{model}.json", "the file of commits and hashes that `isotrace resolve` writes")
     clean: Literal["never", "after_capture"] = key(

@@ -29,7 +29,7 @@ def find(name: str, model: Model, source: Hub) -> Series:
         "hub",
         found,
         model.total_steps or known.total_steps,
-        f"{weights}/tokenizer/prefetch.json",
+        "" if model.task == "characters" else f"{weights}/tokenizer/prefetch.json",
         shape=f"{weights}/tokenizer/config.json",
         downloads=downloads | {"tokenizer": known.tokenizer.model_dump(), "config": _download(taken[0][1])},
         architecture=known.config,
