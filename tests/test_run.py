@@ -67,7 +67,10 @@ def test_a_locked_folder_is_explained(workflow, capsys):
     locks.mkdir(parents=True)
     for kind in ("input", "output"):
         (locks / f"0.{kind}.lock").write_text("a.txt\n")
+    (workflow / "logs").mkdir()
+    (workflow / "logs" / "run.log").write_text("of the run that goes on\n")
     assert run(["--cores", "1"]) == 1
+    assert (workflow / "logs" / "run.log").read_text() == "of the run that goes on\n"
     out = capsys.readouterr().out
     assert "isotrace: error: the folder is locked" in out
     assert "--cores 1 --unlock" in out

@@ -50,10 +50,11 @@ def run(argv: Sequence[str]) -> int:
     options.log.parent.mkdir(parents=True, exist_ok=True)
     progress = Progress(cores=int(options.cores) if str(options.cores).isdigit() else _here())
     screen = Screen(sys.stdout)
-    with options.log.open("w", encoding="utf-8") as log:
+    own = _own_log(options.log, _folder(passed))
+    with own.open("w", encoding="utf-8") as log:
         code = _follow([*base, *passed], log=log, progress=progress, screen=screen)
     screen.clear()
-    _finish(code, progress=progress, screen=screen, log=options.log, base=base, passed=passed)
+    _finish(code, progress=progress, screen=screen, log=own, base=base, passed=passed)
     return code
 
 
@@ -104,12 +105,16 @@ def _allowing(passed: Sequence[str]) -> list[str]:
 
 def _folder(passed: Sequence[str]) -> Path:
     """The working folder that Snakemake is told, else this one."""
-    for word, after in zip(passed, [*passed[1:], ""], strict=True):
-        if word in ("-d", "--directory"):
-            return Path(after)
-        if word.startswith("--directory="):
-            return Path(word.partition("=")[2])
-    return Path()
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("-d", "--directory", type=Path, default=Path())
+    found: Path = parser.parse_known_args(list(passed))[0].directory
+    return found
+
+
+def _own_log(log: Path, folder: Path) -> Path:
+    """``log``, or a file beside it where the folder is locked: the run that goes on writes to ``log``."""
+    locked = any((folder / ".snakemake" / "locks").glob("*.lock"))
+    return log.with_name(f"{log.stem}-refused{log.suffix}") if locked else log
 
 
 def _dry(command: list[str], *, log: Path, folder: Path, allowed: bool) -> int:
