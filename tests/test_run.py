@@ -112,10 +112,16 @@ def test_no_snakefile_is_a_config_error(tmp_path, monkeypatch):
         run([])
 
 
+def _interruptible():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupt_reaches_snakemake_and_its_jobs(tmp_path):
     shell = "echo $$ > pid; exec sleep 60"
     (tmp_path / "Snakefile").write_text(f'rule slow:\n    output: "s.txt"\n    shell: "{shell}"\n')
-    process = subprocess.Popen([sys.executable, "-c", RUN, "--cores", "1"], cwd=tmp_path, stdout=subprocess.PIPE)
+    command = [sys.executable, "-c", RUN, "--cores", "1"]
+    # A shell that started these tests with & or nohup had SIGINT ignored, which its children inherit.
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, preexec_fn=_interruptible)
     pid = tmp_path / "pid"
     deadline = time.monotonic() + 60
     while not (pid.exists() and pid.read_text().strip()) and time.monotonic() < deadline:

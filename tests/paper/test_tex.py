@@ -11,7 +11,7 @@ from isotrace.paper.numbers import interval, number, span, stars
 from isotrace.paper.tabular import LONG, table
 from isotrace.paper.tex import SPECIAL, Tex, escape, from_rst, rst_escaped, tex
 
-COMMANDS = {escaped: plain for plain, escaped in SPECIAL.items()}
+COMMANDS = {escaped: plain for plain, escaped in SPECIAL.items()} | {"{}": ""}  # which parts what TeX would join
 TOKEN = re.compile("|".join(re.escape(e) for e in sorted(COMMANDS, key=len, reverse=True)))
 
 

@@ -30,7 +30,7 @@ READS_ROWS = {
     "figure",
 }
 ENERGY = {"energy", "controls", "table", "figure"} | BELOW_TABLES
-ALL_BELOW_CAPTURE = {"capture"} | READS_ROWS | BELOW_TABLES
+ALL_BELOW_CAPTURE = {"capture", "untrained"} | READS_ROWS | BELOW_TABLES
 MODULES = {"embed": "gpt_neox.embed_in", "blocks": "gpt_neox.layers", "final_norm": "gpt_neox.final_layer_norm"}
 
 # A change, and every rule that is to run again.
@@ -51,8 +51,8 @@ CHANGES = [
     ({"sample.rows_per_bucket": {"fit": 100, "eval": 200}}, {"sample"} | ALL_BELOW_CAPTURE),
     ({"capture.batch_size": 8}, ALL_BELOW_CAPTURE),
     ({"capture.moments_tokens": "all"}, {"sample"} | ALL_BELOW_CAPTURE),
-    ({"capture.weight_gradients": "moments"}, ALL_BELOW_CAPTURE),
-    ({"store.dtype": "float16"}, ALL_BELOW_CAPTURE),
+    ({"capture.weight_gradients": "moments"}, ALL_BELOW_CAPTURE - {"untrained"}),
+    ({"store.dtype": "float16"}, ALL_BELOW_CAPTURE - {"untrained"}),
     ({"models.decoder.modules": MODULES}, ALL_BELOW_CAPTURE),
     ({"masking.rate": 0.25}, {"sample", "train", "audit_checkpoint", "lock"} | ALL_BELOW_CAPTURE),
     (
@@ -63,7 +63,7 @@ CHANGES = [
     ({"bases.late_fraction": 0.8}, {"table", "figure"} | BELOW_TABLES),
     ({"dynamics.resamples": 600}, BELOW_TABLES),
     ({"card.causes": {"bucket_gap": 0.3}}, {"card", "report"}),
-    ({"geometry.groups": 10}, {"geometry", "table", "figure"} | BELOW_TABLES),
+    ({"geometry.groups": 10}, {"geometry", "untrained", "table", "figure"} | BELOW_TABLES),
     ({"execution.batch_buckets": False}, {"report"}),
 ]
 

@@ -3,24 +3,20 @@
 The same functions as the workflow's tables, so that both give the same numbers for the same weights and sample.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
-from numpy.typing import NDArray
 from torch import nn
 
+from isotrace.capture.at_rest import Kept, activations, at_rest, ids_of, of_split
 from isotrace.capture.attention import Unavailable, attention_sums
-from isotrace.capture.inputs import forward_arguments
-from isotrace.capture.losses import intercepted
-from isotrace.capture.passes import Batch, batches
+from isotrace.capture.passes import batches
 from isotrace.capture.sites import choose, find_sites
-from isotrace.capture.trace import as_tensor, recorded, trace
+from isotrace.capture.trace import trace
 from isotrace.corpus.stores import Passes
 from isotrace.corpus.tokens import EVAL, FIT
 from isotrace.geometry.ablation import isotropy_table
@@ -59,7 +55,7 @@ class Probe:
         Means over buckets; energy_ratio is their geometric mean. What has no number (too few rows, no readable
         attention) is left out. The model keeps its mode, its gradients and what of it is trained.
         """
-        with _at_rest(model):
+        with at_rest(model):
             every = find_sites(model)
             sites = {name: every[name] for name in choose(list(every), list(self.sites) if self.sites else None)}
             tangent = self._tangent(model, sites)
@@ -76,13 +72,13 @@ class Probe:
 
     @cached_property
     def _by_split(self) -> dict[int, Passes]:
-        return {split: _only(self.passes, split) for split in (FIT, EVAL)}
+        return {split: of_split(self.passes, split) for split in (FIT, EVAL)}
 
     def _tangent(self, model: nn.Module, sites: Mapping[str, nn.Module]) -> Basis:
         """The moving tangent basis of every site, from activations of the fit split; no backward pass."""
         passes = self._by_split[FIT]
         bucket = passes.rows["bucket"]
-        rows = _activations(model, sites, passes, self.batch_size).values["activation"]
+        rows = activations(model, sites, passes, self.batch_size).values["activation"]
         fitted = {
             site: [[moments(rows[i, bucket == b]) for b in range(len(self.buckets))]] for i, site in enumerate(sites)
         }
@@ -90,9 +86,9 @@ class Probe:
 
     def _tables(self, model: nn.Module, sites: Mapping[str, nn.Module], tangent: Basis) -> dict[str, float]:
         passes = self._by_split[EVAL]
-        kept = _Kept(passes, list(sites))
+        kept = Kept(passes, list(sites))
         for batch in batches(passes, self.batch_size):
-            one = trace(model, sites, *_ids(passes, batch, model))
+            one = trace(model, sites, *ids_of(passes, batch, model))
             kept.add(batch, "activation", one.activations)
             kept.add(batch, "gradient", one.gradients)
             kept.losses[batch.rows] = batch.pick(one.losses).cpu().numpy()
@@ -123,61 +119,6 @@ class Probe:
         }
 
 
-def evaluated(
-    model: nn.Module,
-    passes: Passes,
-    *,
-    sites: list[str] | None,
-    modules: dict[str, Any] | None,
-    batch_size: int,
-    buckets: list[str],
-) -> tuple[list[str], list[Bucket]]:
-    """Names of all sites, and the sampled evaluation rows of those chosen by bucket, from forward passes alone.
-
-    Gradients are zero, as of rows that have none.
-    """
-    held = _only(passes, EVAL)
-    with _at_rest(model):
-        every = find_sites(model, modules)
-        chosen = {name: every[name] for name in choose(list(every), sites)}
-        kept = _activations(model, chosen, held, batch_size)
-    kept.values["gradient"] = np.zeros_like(kept.values["activation"])
-    return list(every), [kept.bucket(name, b) for b, name in enumerate(buckets)]
-
-
-def _activations(model: nn.Module, sites: Mapping[str, nn.Module], passes: Passes, batch_size: int) -> "_Kept":
-    kept = _Kept(passes, list(sites))
-    for batch in batches(passes, batch_size):
-        ids, targets = _ids(passes, batch, model)
-        with recorded(sites) as outputs, intercepted(model), torch.no_grad():
-            model(**forward_arguments(model, ids, targets))
-        kept.add(batch, "activation", outputs)
-    return kept
-
-
-class _Kept:
-    """Sampled rows of one split as they come by: values[quantity] (site, n, d), losses (n,)."""
-
-    def __init__(self, passes: Passes, sites: list[str]) -> None:
-        self.passes, self.sites = passes, sites
-        self.values: dict[str, NDArray[np.float32]] = {}
-        self.losses = np.full(len(passes.at), np.nan)
-
-    def add(self, batch: Batch, quantity: str, by_site: Mapping[str, torch.Tensor]) -> None:
-        for i, site in enumerate(self.sites):
-            rows = batch.pick(by_site[site]).detach().float().cpu().numpy()  # (m, d)
-            if quantity not in self.values:
-                self.values[quantity] = np.zeros((len(self.sites), len(self.losses), rows.shape[1]), np.float32)
-            self.values[quantity][i, batch.rows] = rows
-
-    def bucket(self, name: str, index: int) -> Bucket:
-        rows = self.passes.rows
-        here = rows["bucket"] == index
-        about: dict[str, Any] = {name: rows[name][here] for name in ("token_id", "sequence", "position", "masked")}
-        activations, gradients = (self.values[quantity][:, here] for quantity in ("activation", "gradient"))
-        return Bucket(name, tuple(self.sites), activations, gradients, **about, loss=self.losses[here])
-
-
 def _measured(bucket: Bucket, tangent: Basis, spec: dict[str, Any]) -> pd.DataFrame:
     """site, measure, value of one bucket."""
     geometry = geometry_table(bucket, [], {**spec, "metrics": METRICS, "method": "pca", "max_rows_dimension": 100})
@@ -202,37 +143,3 @@ def _over_buckets(rows: pd.DataFrame) -> dict[str, float]:
             name = "loss" if measure == "loss" else f"{measure}/{site}"
             found[name] = float(np.exp(np.log(values).mean()) if log else values.mean())
     return found
-
-
-def _only(passes: Passes, split: int) -> Passes:
-    """The passes of one split and the sampled rows in them."""
-    held, kept = passes.split == split, passes.rows["split"] == split
-    renumbered = np.cumsum(held) - 1
-    by_pass = ("inputs", "targets", "originals", "position_bucket", "sequence", "split")
-    changed: dict[str, Any] = {name: getattr(passes, name)[held] for name in by_pass}
-    changed["rows"] = {name: values[kept] for name, values in passes.rows.items()}
-    return replace(passes, **changed, at=renumbered[passes.at[kept]])
-
-
-def _ids(passes: Passes, batch: Batch, model: nn.Module) -> tuple[torch.Tensor, torch.Tensor]:
-    device = next(model.parameters()).device
-    inputs, targets = (as_tensor(ids[batch.start : batch.stop], device) for ids in (passes.inputs, passes.targets))
-    return inputs, targets
-
-
-@contextmanager
-def _at_rest(model: Any) -> Iterator[None]:
-    """The model in eval mode, frozen and without a cache, and afterwards as it was."""
-    training, cache = model.training, getattr(model.config, "use_cache", False)
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    model.eval()
-    model.config.use_cache = False
-    for parameter in trained:
-        parameter.requires_grad_(False)
-    try:
-        yield
-    finally:
-        model.train(training)
-        model.config.use_cache = cache
-        for parameter in trained:
-            parameter.requires_grad_(True)

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from torch import nn
 
+from isotrace.capture.at_rest import evaluated
 from isotrace.capture.device import place, repeatable
-from isotrace.capture.probe import evaluated
 from isotrace.checkpoints.initialise import initial_model
 from isotrace.corpus.stores import read_passes
 from isotrace.geometry.companions import geometry_table

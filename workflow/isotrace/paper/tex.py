@@ -19,6 +19,10 @@ SYMBOLS = {
 }  # fmt: skip
 
 
+LIGATURES = ("''", "'\"", "\"'", "--", "``", "?`", "!`")
+"""Pairs of characters of which TeX would make another one."""
+
+
 @dataclass(frozen=True)
 class Tex:
     """Text that is LaTeX already, and so is not escaped again."""
@@ -31,7 +35,8 @@ Cell = str | Tex
 
 def escape(text: str) -> str:
     """Plain text as LaTeX that shows it; letters that pdflatex cannot set are named by their code point."""
-    return "".join(_character(c) for c in text)
+    after = zip(text, [*text[1:], ""], strict=False)
+    return "".join(_character(c) + ("{}" if c + following in LIGATURES else "") for c, following in after)
 
 
 def _character(c: str) -> str:
