@@ -9,7 +9,7 @@ import pytest
 
 from configs import ROOT
 
-NAMES = ("capture", "energy", "isotropy", "geometry", "figures", "tables", "audit")
+NAMES = ("capture", "energy", "isotropy", "geometry", "figures", "tables", "audit", "untrained")
 PRINT = """
 import json, sys
 from pathlib import Path
@@ -61,6 +61,14 @@ def test_an_analysis_changes_its_own_digest_and_not_the_captures(copy):
     energy = copy / "isotrace" / "geometry" / "energy.py"
     energy.write_text(energy.read_text() + "\nUNUSED = 1\n")
     assert changed(before, digests(copy)) == {"energy"}
+
+
+def test_no_edit_of_an_analysis_reaches_a_capture(copy):
+    before = digests(copy)
+    for name in ("energy", "subspaces", "semi_nmf", "nulls", "removal", "ablation", "summed", "frequency"):
+        module = copy / "isotrace" / "geometry" / f"{name}.py"
+        module.write_text(module.read_text() + "\nUNUSED = 1\n")
+    assert not changed(before, digests(copy)) & {"capture", "untrained", "audit"}
 
 
 def test_what_many_reach_changes_many(copy):

@@ -14,9 +14,9 @@ from isotrace import grids
 from isotrace.encoding import Encoding, rounded
 from isotrace.errors import DataError
 from isotrace.grids import CHUNK_BYTES, SHARD_BYTES, Grid, block_grid, run_grid
-from isotrace.readers import read_rows
 from isotrace.shards import RunWriter, ShardWriter
 from isotrace.store import create, open_store, read_manifest, store_path
+from isotrace.stored_rows import read_rows
 from sealed import MAKING
 
 RNG = np.random.default_rng(0)

@@ -14,7 +14,8 @@ from isotrace.capture.sites import find_sites
 from isotrace.capture.trace import trace
 from isotrace.errors import DataError
 from isotrace.geometry.moments import merge_all, moments
-from isotrace.readers import read_moments, read_rows
+from isotrace.readers import read_moments
+from isotrace.stored_rows import read_rows
 
 ARRAYS = {"activation": "activations", "gradient": "gradients"}
 

@@ -17,9 +17,10 @@ from bucket_server import BUCKET, CREDENTIALS, PLACE, keys, needs_moto
 from isotrace.cleaning import clean_cache
 from isotrace.errors import DataError
 from isotrace.ownership import claim
-from isotrace.readers import read_rows, sites_of
+from isotrace.readers import sites_of
 from isotrace.storage.bucket import Bucket
 from isotrace.store import create, differences, open_store, read_manifest, seal_empty
+from isotrace.stored_rows import read_rows
 from isotrace.verify import findings
 from sealed import MAKING, ROWS
 

@@ -20,7 +20,7 @@ import zarr
 from running import Study
 
 from isotrace.encoding import rounded
-from isotrace.readers import read_rows
+from isotrace.stored_rows import read_rows
 
 BUCKETS = ("b0", "b1")
 KEY = ["site", "bucket", "quantity", "basis", "method", "rank", "null_space"]

@@ -11,16 +11,13 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from isotrace.encoding import Float32, decode
 from isotrace.geometry.head_sums import Grouped, unpack
 from isotrace.geometry.moments import Moments
 from isotrace.geometry.rows import Bucket, Quantity, Rows, has_target
 from isotrace.geometry.subspaces import pool
 from isotrace.geometry.summed import BucketMoments
-from isotrace.shard_reader import read_array
 from isotrace.store import open_store, read_manifest
-
-SPLITS = {"fit": 0, "eval": 1}
+from isotrace.stored_rows import SPLITS, read_rows
 
 
 def sites_of(root: zarr.Group) -> tuple[str, ...]:
@@ -37,13 +34,6 @@ def model_sites(manifest: Path) -> tuple[str, ...]:
 def missing_of(manifest: Path) -> dict[str, str]:
     """What a store lacks from the beginning, with the reason; nothing for a captured one."""
     return dict(read_manifest(manifest)["attributes"].get("missing", {}))
-
-
-def read_rows(group: Any, name: str, sites: int | slice = slice(None)) -> Float32:
-    """Rows of an array of a bucket, (n, d) for one site or (site, n, d), float32 however they are stored."""
-    array = group[name]
-    scaled = array.attrs.get("stored_dtype") == "float16"
-    return decode(read_array(array, sites), read_array(group[f"{name}_scale"], sites) if scaled else None)
 
 
 def read_bucket(root: zarr.Group, name: str, split: str) -> Bucket:

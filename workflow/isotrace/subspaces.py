@@ -23,9 +23,10 @@ from isotrace.geometry.local_tangents import local_tangents
 from isotrace.geometry.moments import Moments, moments
 from isotrace.geometry.overlap import MEASURES, Overlap, mean_overlap, subspace_overlap
 from isotrace.geometry.undefined import Undefined
-from isotrace.readers import SPLITS, read_moments, read_rows, sites_of
+from isotrace.readers import read_moments, sites_of
 from isotrace.seeding import generator
 from isotrace.store import open_store
+from isotrace.stored_rows import SPLITS, read_rows
 
 Array = NDArray[np.float64]
 Frames = Mapping[str, Array]

@@ -19,10 +19,10 @@ from isotrace.bench.timing import emptied, interleaved, median_ratio, rounded
 from isotrace.encoding import Encoding
 from isotrace.errors import DataError
 from isotrace.grids import CHUNK_BYTES
-from isotrace.readers import read_rows
 from isotrace.seeding import generator
 from isotrace.shards import LEVEL, RunWriter
 from isotrace.store import create, open_store
+from isotrace.stored_rows import read_rows
 
 Rows = NDArray[np.float32]
 FINGERPRINT = {"params_digest": "", "code_digest": "", "versions": {}}

@@ -17,9 +17,9 @@ from isotrace.capture.rows import ARRAYS
 from isotrace.geometry.moments import Moments, empty, merge, moments
 from isotrace.geometry.rows import nonzero
 from isotrace.grids import block_grid
-from isotrace.readers import SPLITS, read_rows
 from isotrace.shards import ShardWriter
 from isotrace.store import put
+from isotrace.stored_rows import SPLITS, read_rows
 
 QUANTITIES = ("activation", "gradient")
 DIMS = ("split", "quantity", "site")
