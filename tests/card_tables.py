@@ -83,7 +83,7 @@ def energy(ratio: Value = lambda step, site, bucket: 20.0 if step == 20 else 10.
     return pd.DataFrame(rows)
 
 
-def attention(drift: Value = 0.3, entropy: Value = 0.9) -> pd.DataFrame:
+def attention_intervals(drift: Value = 0.3, entropy: Value = 0.9) -> pd.DataFrame:
     rows = []
     for step in STEPS:
         for layer in (0, 1):
@@ -91,7 +91,8 @@ def attention(drift: Value = 0.3, entropy: Value = 0.9) -> pd.DataFrame:
                 known = {k: v for k, v in _run(step, f"block.{layer}").items() if k not in ("site", "study")}
                 d, e = (_of(x, step, f"block.{layer}", "all") for x in (drift, entropy))
                 known |= {"head": head, "query_bucket": "all", "key_bucket": "all"}
-                rows.append(known | {"drift_q": d - 0.1, "drift_k": d + 0.1, "entropy": e})
+                for column, value in (("drift_q", d - 0.1), ("drift_k", d + 0.1), ("entropy", e)):
+                    rows.append(known | {"column": column, "value": value, "lo": value - 0.02, "hi": value + 0.04})
     return pd.DataFrame(rows)
 
 
@@ -115,7 +116,7 @@ def controls(ratio: float = 8.0, dropped: float = 7.0) -> pd.DataFrame:
 
 def tables(**changes: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """All six tables of a healthy model, some of them replaced."""
-    made = (geometry, isotropy, energy, attention, frequency, controls)
+    made = (geometry, isotropy, energy, attention_intervals, frequency, controls)
     return {make.__name__: make() for make in made} | changes
 
 

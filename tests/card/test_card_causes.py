@@ -40,7 +40,7 @@ def test_a_planted_mean_direction_is_the_likely_cause_where_it_is_asked_for():
         ),
         ("outlier dimensions", {"controls": made.controls(ratio=20.0, dropped=4.0)}),
         ("outlier dimensions", {"geometry": made.geometry(mean_cosine=collapsed, max_over_median_norm=9.0)}),
-        ("drift of queries and keys", {"attention": made.attention(drift=0.85)}),
+        ("drift of queries and keys", {"attention_intervals": made.attention_intervals(drift=0.85)}),
     ],
 )
 def test_each_planted_cause_is_likely(cause, changes):

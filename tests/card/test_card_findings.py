@@ -75,7 +75,7 @@ def test_the_worst_site_counts_but_not_the_embedding():
 
 def test_without_a_table_or_a_metric_the_reason_says_so():
     tables = made.tables()
-    del tables["attention"]
+    del tables["attention_intervals"]
     tables["geometry"] = tables["geometry"][tables["geometry"]["metric"] != "max_over_median_norm"]
     rows = found(tables)
     assert (rows["attention_drift"].verdict, rows["sharpness"].verdict) == ("unknown", "unknown")
@@ -136,3 +136,10 @@ def test_thresholds_the_wrong_way_round_are_refused():
     raw = configs.smoke({"card": {"thresholds": {"mean_cosine": {"watch": 0.9, "alarm": 0.5}}}})
     with pytest.raises(ConfigError, match=r"^card\.thresholds: mean_cosine: alarm 0\.5 lies below watch 0\.9"):
         validated(raw)
+
+
+def test_attention_is_the_mean_over_heads_with_the_mean_of_their_limits():
+    rows = found(made.tables())
+    drift, sharp = rows["attention_drift"], rows["sharpness"]
+    assert (drift.value, drift.lo, drift.hi) == pytest.approx((0.3, 0.28, 0.34))
+    assert (sharp.value, sharp.lo, sharp.hi) == pytest.approx((0.1, 0.06, 0.12))

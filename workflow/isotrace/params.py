@@ -10,7 +10,7 @@ from isotrace.figure_options import figure_options
 from isotrace.input_params import ROOT, SCRIPTS, InputParams, plain, spec
 from isotrace.yamlfile import read_mapping
 
-CARD_TABLES = ("energy", "isotropy", "geometry", "frequency", "attention", "controls")
+CARD_TABLES = ("energy", "isotropy", "geometry", "frequency", "attention_intervals", "controls")
 """Tables that the card reads."""
 CAPTIONS = ROOT / "workflow" / "report"
 CITATION = ROOT / "CITATION.cff"

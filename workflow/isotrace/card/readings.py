@@ -1,7 +1,7 @@
 """What the card reads: from result tables to one number a site and checkpoint, with its interval.
 Quantities of Godey et al. 2024 and Bernas et al. 2026; how they are summed up is our choice."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,28 +135,32 @@ def late_energy(tables: Tables, model: str, how: How) -> Read:
     return _read(frame.drop_duplicates(["site", "checkpoint"])[COLUMNS], of=f"{basis} basis")
 
 
-def attention(tables: Tables, model: str, value: Callable[[pd.DataFrame], pd.Series], reason: str = "") -> Read:
-    """The mean over heads of ``value`` at each layer, over all buckets; the table has no intervals of heads."""
-    whole = of_model(tables, "attention", model)
-    rows = frames.pick(whole, query_bucket="all", key_bucket="all") if len(whole) else whole
+def attention(tables: Tables, model: str, columns: Sequence[str], *, falls: bool = False) -> Read:
+    """The mean over heads, and over columns of table ``attention``, at each layer, over all buckets.
+
+    Its limits are the means of the limits, as if all heads erred together. ``falls``: one minus all that.
+    """
+    whole = of_model(tables, "attention_intervals", model)
+    rows = frames.pick(whole, query_bucket="all", key_bucket="all", column=list(columns)) if len(whole) else whole
     if rows.empty:
         said = [r for r in whole["reason"] if r] if len(whole) else []
         return nothing(said[0] if said else "not measured: no rows of attention")
-    rows = frames.with_tombstones(rows, whole, line=["layer", "head"])
-    rows = rows.assign(value=value(rows), site="block." + rows["layer"].astype(str))
-    grouped = rows.groupby(PLACE, as_index=False).agg(value=("value", "mean"), reason=("reason", "first"))
-    frame = grouped.assign(lo=np.nan, hi=np.nan, reason=grouped["reason"].where(grouped["value"].isna(), ""))
-    return _read(frame[COLUMNS])
+    rows = frames.with_tombstones(rows, whole, line=["layer", "head", "column"])
+    rows = rows.assign(site="block." + rows["layer"].astype(str), bucket=rows["column"] + rows["head"].astype(str))
+    frame = over_buckets(rows)
+    if falls:
+        frame = frame.assign(value=1 - frame["value"], lo=1 - frame["hi"], hi=1 - frame["lo"])
+    return _read(frame)
 
 
 def attention_drift(tables: Tables, model: str, how: How) -> Read:
     """The mean of the drifts of queries and of keys, |mean Q|/mean|Q| and |mean K|/mean|K|."""
-    return attention(tables, model, lambda f: (f["drift_q"] + f["drift_k"]) / 2)
+    return attention(tables, model, ("drift_q", "drift_k"))
 
 
 def sharpness(tables: Tables, model: str, how: How) -> Read:
     """1 - entropy / log(visible keys)."""
-    return attention(tables, model, lambda f: 1 - f["entropy"])
+    return attention(tables, model, ("entropy",), falls=True)
 
 
 def frequency_bias(tables: Tables, model: str, how: How) -> Read:

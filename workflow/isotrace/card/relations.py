@@ -63,7 +63,7 @@ def against(tables: Tables, model: str, scores: pd.DataFrame | None) -> tuple[di
 
 def of_model_steps(tables: Tables, model: str) -> list[int]:
     """The steps of a model's checkpoints, those without a number among them."""
-    frames = [f for name, f in tables.items() if name in ("geometry", "isotropy", "attention")]
+    frames = [f for name, f in tables.items() if name in ("geometry", "isotropy", "attention_intervals")]
     return [int(s) for f in frames for s in f.loc[f["model"] == model, "step"].dropna().unique()]
 
 
