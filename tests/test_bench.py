@@ -30,7 +30,7 @@ TINY = {
 KEYS = {"bench", "ratio", "wanted", "compared", "sizes", "threads", "pairs"}
 
 
-SLOW = {"dag", "dag-batched"}  # four whole dry runs
+SLOW = {"dag", "dag-batched", "memory"}  # four whole dry runs; processes of their own
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in benches()])

@@ -49,9 +49,8 @@ def bucket_of(study: Study, kind: str, bucket: str) -> Any:
     return zarr.open_group(study.at(f"{kind}/decoder/step3/store.zarr"), mode="r")[bucket]
 
 
-@pytest.mark.parametrize(
-    ("dtype", "largest"), [("float16", 1e-3), pytest.param("bfloat16", 2**-8, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("dtype", "largest"), [("float16", 1e-3), ("bfloat16", 2**-8)])
 def test_rows_stored_in_sixteen_bits(smoke: Study, decoder: Study, dtype, largest):
     """What reads back is the float32 run's row, rounded; energy stays within a hundredth of it."""
     study = decoder.changed({"store.dtype": dtype})
@@ -75,6 +74,7 @@ def test_rows_stored_in_sixteen_bits(smoke: Study, decoder: Study, dtype, larges
     verified(study, "results/cache/decoder/step3", "results/moments/decoder/step3")
 
 
+@pytest.mark.slow
 def test_moments_of_all_tokens_and_of_weight_gradients(smoke: Study, decoder: Study):
     study = decoder.changed({"capture.moments_tokens": "all", "capture.weight_gradients": "moments"})
     study.done("results/tables/energy.parquet", "results/bases/decoder/pca-moving.nc")
@@ -113,6 +113,7 @@ def stored_arrays(study: Study, kind: str) -> dict[str, Any]:
     return {name: file for name, file in files.items() if "/c/" in name}
 
 
+@pytest.mark.slow
 def test_declared_modules_give_the_rows_that_are_found_without(smoke: Study, decoder: Study):
     target = "results/cache/decoder/step3.json"
     result = decoder.changed({"models.decoder.modules": {**SITES, "blocks": "gpt_neox.h"}}).snakemake(target)
@@ -173,6 +174,7 @@ SITES_OF = {
 }
 
 
+@pytest.mark.slow
 def test_an_encoder_decoder_reaches_the_tables(smoke: Study, decoder: Study):
     study = series_of(smoke, decoder, "t5")
     study.done("results/tables/energy.parquet", "results/tables/attention.parquet")
