@@ -64,11 +64,11 @@ def naive(sequences: list[dict[str, np.ndarray]], head: int, query_in: list[int]
     }
 
 
-def total(sequences: list[dict[str, np.ndarray]], layer: int = 0) -> HeadSums:
-    sums = empty_sums(layer, BUCKETS, heads=HEADS, key_heads=KEY_HEADS, width=WIDTH)
+def total(sequences: list[dict[str, np.ndarray]], layer: int = 0, buckets: tuple[str, ...] = BUCKETS) -> HeadSums:
+    sums = empty_sums(layer, buckets, heads=HEADS, key_heads=KEY_HEADS, width=WIDTH)
     for one in sequences:
         tokens = {name: one[name] for name in ("query", "key", "bucket")}
-        sums = add(sums, token_sums(layer, BUCKETS, **tokens))
+        sums = add(sums, token_sums(layer, buckets, **tokens))
         for rows in (slice(0, 5), slice(5, LENGTH)):
             sums = row_sums(
                 sums,

@@ -1,6 +1,7 @@
 """Intervals over groups of sequences and the mass of key buckets, against leaving out sequences and adding by hand."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from test_attention import BUCKETS, HEADS, LENGTH, naive, sequence, total
@@ -13,9 +14,10 @@ from isotrace.geometry.head_sums import Grouped, less, pack, unpack, without_sec
 GROUPS = [[0, 1], [2, 3], [4], [5, 6, 7]]
 
 
-def grouped(sequences, groups=GROUPS) -> Grouped:
-    whole = total([sequences[i] for members in groups for i in members])
-    return Grouped(whole, tuple(without_second(total([sequences[i] for i in members])) for members in groups))
+def grouped(sequences, groups=GROUPS, buckets=BUCKETS) -> Grouped:
+    everyone = [i for members in groups for i in members]
+    whole, *parts = (total([sequences[i] for i in members], buckets=buckets) for members in (everyone, *groups))
+    return Grouped(whole, tuple(without_second(part) for part in parts))
 
 
 def test_intervals_are_those_of_leaving_out_each_group() -> None:
@@ -118,3 +120,17 @@ def test_sums_without_second_moments_survive_packing_and_subtraction() -> None:
     rest = less(without_second(sums.total), part)
     others = total([sequence(s) for s in range(2, 8)])
     np.testing.assert_allclose(pack(rest), pack(without_second(others)), atol=1e-12)
+
+
+def test_where_all_is_the_one_bucket_it_is_every_query_and_every_visible_key() -> None:
+    sequences = [sequence(s) for s in range(8)]
+    merged = [one | {"bucket": np.minimum(one["bucket"], 0)} for one in sequences]
+    split, whole = grouped(sequences), grouped(merged, buckets=("all",))
+    tables = (lambda g: attention_table([g.total]), lambda g: attention_intervals([g], 0.9))
+    for table in tables:
+        expected, found = table(split), table(whole)
+        expected = expected[(expected["query_bucket"] == "all") & (expected["key_bucket"] == "all")]
+        pd.testing.assert_frame_equal(found.reset_index(drop=True), expected.reset_index(drop=True))
+    mass = attention_mass([whole], 0.9)
+    assert list(mass["key_bucket"]) == ["all", NONE] * HEADS
+    assert set(mass["query_bucket"]) == {"all"}

@@ -38,6 +38,7 @@ COLUMNS = [
 def attention_table(layers: Iterable[HeadSums]) -> pd.DataFrame:
     """One row a layer, query head, query bucket and key bucket, the last of each being ``all``.
 
+    Where ``all`` is the one bucket there is, ``all`` still stands for every query and every visible key.
     A query head is set against the keys of its own group. mean_norm and drift = |mean|/mean|.|;
     mean_cosine_qk and mean_dot_qk of the two means; sigma1_share_q of the uncentred second moment;
     k_sign = sign of <mean k, u>, u the first right singular vector of Q with <mean q, u> >= 0.
@@ -81,7 +82,7 @@ def _layer_table(sums: HeadSums) -> pd.DataFrame:
     frame = pd.MultiIndex.from_product(axes, names=["head", "query_bucket", "key_bucket"]).to_frame(index=False)
     for name, values in measures.items():
         frame[name] = np.broadcast_to(values, sign.shape).ravel()
-    frame["layer"] = sums.layer
+    frame = frame.drop_duplicates(["head", "query_bucket", "key_bucket"], keep="last").assign(layer=sums.layer)
     frame["reason"] = [_reason(row) for row in frame.to_dict("records")]
     return frame[COLUMNS]
 

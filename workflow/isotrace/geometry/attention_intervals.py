@@ -51,7 +51,8 @@ def _layer(sums: Grouped, confidence: float) -> pd.DataFrame:
             at, half = value[c, h, q, k], margin[c, h, q, k]
             reason = "no value: see the attention table" if np.isnan(at) else why if np.isnan(half) else ""
             rows.append((whole.layer, h, query, key, column, at, at - half, at + half, reason))
-    return pd.DataFrame(rows, columns=COLUMNS)
+    frame = pd.DataFrame(rows, columns=COLUMNS)
+    return frame.drop_duplicates(["head", "query_bucket", "key_bucket", "column"], keep="last")
 
 
 def _shown(column: str, query: str, key: str) -> bool:

@@ -52,7 +52,7 @@ def _layer(sums: Grouped, confidence: float) -> pd.DataFrame:
     frame["reason"] = ""
     for where, reason in reasons:
         frame.loc[where, "reason"] = reason
-    return frame[COLUMNS]
+    return frame.drop_duplicates(["head", "query_bucket", "key_bucket"], keep="last")[COLUMNS]
 
 
 def _mass_and_share(sums: HeadSums) -> tuple[Float, Float]:
