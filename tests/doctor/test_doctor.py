@@ -138,6 +138,7 @@ def test_a_profile_that_is_not_there_fails_and_the_default_one_is_warned_of(tmp_
 
 
 NAMED = {"slurm_partition": "long", "slurm_account": "mine"}
+SOON = {"slurm-init-seconds-before-status-checks": 20}
 
 
 @pytest.mark.parametrize(
@@ -151,13 +152,15 @@ NAMED = {"slurm_partition": "long", "slurm_account": "mine"}
         (SOUND, {"default-resources": NAMED, "slurm-array-jobs": "energy", "jobs": 1001}, ["ok", "warn"]),
         (SOUND, {"default-resources": NAMED, "slurm-array-jobs": "energy", "jobs": 1000}, ["ok"]),
         (SOUND, {"default-resources": NAMED, "jobs": 1001}, ["ok"]),
+        (SOUND, {"default-resources": NAMED, "slurm-status-command": "squeue"}, ["ok", "warn"]),
+        (SOUND, {"default-resources": NAMED, "slurm-status-command": "squeue"} | SOON, ["ok"]),
         (replace(SOUND, programs={}), {}, ["fail"]),
         (replace(SOUND, packages={}), {"default-resources": NAMED}, ["fail", "ok"]),
     ],
 )
 def test_a_cluster_needs_its_plugin_its_programs_and_its_names(tmp_path, machine, profile, statuses):
     (tmp_path / "config.yaml").write_text(yaml.safe_dump({"executor": "slurm"} | profile))
-    first, *found = scheduling.profile(machine, tmp_path, lambda: Cluster(("long", "short"), 1001))
+    first, *found = scheduling.profile(machine, tmp_path, lambda: Cluster(("long", "short"), 1001, 60))
     assert first.status == "ok"
     assert [one.status for one in found] == statuses
 

@@ -62,10 +62,11 @@ def plan(study: Study, speed: Calibration, *, cores: int, results: Path) -> dict
 def _model(study: Study, work: Work, costs: list[tuple[Jobs, Cost]]) -> dict[str, Any]:
     shape = work.shape
     return {
+        "bucket_gb": _in_bucket(study, work) / _GB,
         "cache_gb": work.cache_bytes / _GB,
         "checkpoints": work.checkpoints,
         "core_hours": sum(one.n * c.seconds for one, c in costs) / _HOUR,
-        "disk_gb": _disk(work) / _GB,
+        "disk_gb": (_disk(work) - _in_bucket(study, work)) / _GB,
         "files": _files(work) + sum(_outputs(one) for one, _ in costs),
         "jobs": sum(one.n for one, _ in costs),
         "kind": study.models[work.model].source.kind,
@@ -77,6 +78,11 @@ def _model(study: Study, work: Work, costs: list[tuple[Jobs, Cost]]) -> dict[str
         "weights_gb": work.weights / _GB,
         "width": shape.width if shape else None,
     }
+
+
+def _in_bucket(study: Study, work: Work) -> int:
+    """Bytes that come to lie on object storage and not here."""
+    return work.cache_bytes if study.storage.cache else 0
 
 
 def _disk(work: Work) -> int:
@@ -110,7 +116,7 @@ def _by_rule(costs: list[tuple[Jobs, Cost]]) -> dict[str, dict[str, Any]]:
 def _totals(
     models: Mapping[str, Mapping[str, Any]], costs: list[tuple[Jobs, Cost]], works: Mapping[str, Work], cores: int
 ) -> dict[str, Any]:
-    summed = ("cache_gb", "checkpoints", "disk_gb", "moments_gb", "tokens", "weights_gb")
+    summed = ("bucket_gb", "cache_gb", "checkpoints", "disk_gb", "moments_gb", "tokens", "weights_gb")
     core_hours = sum(one.n * c.seconds for one, c in costs) / _HOUR
     shared = sum(_outputs(one) for one, _ in costs if not one.model)
     return {
@@ -159,5 +165,9 @@ def _notes(study: Study, works: Mapping[str, Work]) -> list[str]:
             found.append(f"{name}: {work.shape.family} is no tested family, its parameters are guessed")
     if study.capture.moments_tokens == "all" and study.tokens.max_sequences is None:
         found.append("capture.moments_tokens: all reads more sequences than counted here; tokens.max_sequences is null")
+    if study.storage.cache:
+        found.append(
+            "rows lie in the bucket; those of one checkpoint a job, which are here for a while, are not counted"
+        )
     found.append("capture is timed on the CPU; text is not counted, and a corpus of gigabytes takes its own time")
     return found

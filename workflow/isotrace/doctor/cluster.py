@@ -13,16 +13,19 @@ from isotrace.doctor.findings import Finding, fail, ok, warn
 from isotrace.doctor.machine import Machine
 
 PLUGIN = "snakemake-executor-plugin-slurm"
+_FIRST_LOOK = 40
+"""Seconds until the executor first asks for a job's state, unless the profile says otherwise."""
 _PATIENCE = 10
 """Seconds that a command may take."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """partitions: their names; longest_array: MaxArraySize, None where the cluster does not say."""
+    """partitions: their names; longest_array: MaxArraySize; remembers: MinJobAge in seconds; None: it does not say."""
 
     partitions: tuple[str, ...]
     longest_array: int | None = None
+    remembers: int | None = None
 
 
 Ask = Callable[[], Cluster | None]
@@ -33,8 +36,17 @@ def ask() -> Cluster | None:
     partitions = _said("sinfo", "--noheader", "--format=%R")
     if partitions is None:
         return None
-    size = re.search(r"MaxArraySize\s*=\s*(\d+)", _said("scontrol", "show", "config") or "")
-    return Cluster(tuple(sorted(set(partitions.split()))), int(size[1]) if size else None)
+    settings = _said("scontrol", "show", "config") or ""
+    return Cluster(
+        tuple(sorted(set(partitions.split()))),
+        longest_array=_setting("MaxArraySize", settings),
+        remembers=_setting("MinJobAge", settings),
+    )
+
+
+def _setting(name: str, settings: str) -> int | None:
+    found = re.search(rf"{name}\s*=\s*(\d+)", settings)
+    return int(found[1]) if found else None
 
 
 def _said(*command: str) -> str | None:
@@ -63,6 +75,11 @@ def slurm(machine: Machine, content: dict[str, Any], cluster: Ask) -> Iterator[F
     if content.get("slurm-array-jobs") and isinstance(jobs, int) and jobs >= (found.longest_array or jobs + 1):
         said = f"jobs: {jobs}, but an array may have {found.longest_array} (MaxArraySize)"
         yield warn("scheduler", said, "if more jobs are ready at once, lower `jobs` and empty `slurm-array-jobs`")
+    wait = int(content.get("slurm-init-seconds-before-status-checks", _FIRST_LOOK))
+    if content.get("slurm-status-command") == "squeue" and found.remembers is not None and 3 * wait > found.remembers:
+        said = f"squeue forgets a job {found.remembers} s after its end (MinJobAge), and is first asked after {wait} s"
+        do = f"set slurm-init-seconds-before-status-checks to {found.remembers // 3} at most"
+        yield warn("scheduler", said, do)
 
 
 def _placed(asked: dict[str, str], found: Cluster) -> Finding:

@@ -8,6 +8,7 @@ from isotrace.doctor.cluster import Ask, ask
 from isotrace.doctor.findings import Finding, fail, ok
 from isotrace.doctor.hub import hub
 from isotrace.doctor.machine import Machine
+from isotrace.doctor.places import places, reach
 from isotrace.errors import IsotraceError
 from isotrace.plan import plan
 from isotrace.planning.calibration import Calibration
@@ -26,12 +27,13 @@ def examine(
     cuda: Callable[[], bool],
     token: Callable[[], str | None],
     cluster: Ask = ask,
+    try_bucket: Callable[[str], None] = reach,
     folder: Path = Path(),
 ) -> Iterator[Finding]:
     """Every finding on a study in ``folder``.
 
     ``machine_at`` gives the machine as it is for a results folder, ``cuda`` whether torch sees a GPU, ``token`` the
-    hub's, ``cluster`` what SLURM says of itself.
+    hub's, ``cluster`` what SLURM says of itself; ``try_bucket`` raises where rows cannot be kept in a bucket.
     """
     study, refused = _study(configfile)
     results = Path("results") if study is None else study.results
@@ -46,7 +48,7 @@ def examine(
         yield refused
     else:
         yield ok("config", f"{configfile}: study {study.study}, {len(study.models)} models")
-        yield from _fits(study, machine, cores or machine.cores)
+        yield from _fits(study, machine, cores or machine.cores, try_bucket)
         yield from hub(machine, study, token)
         yield device(study, cuda)
     yield from environment.optional(machine)
@@ -64,10 +66,11 @@ def _folders(study: Study | None) -> list[Path]:
     return [Path(given.get(name, name)) for name in ("results", "logs", "benchmarks")]
 
 
-def _fits(study: Study, machine: Machine, cores: int) -> Iterator[Finding]:
+def _fits(study: Study, machine: Machine, cores: int, try_bucket: Callable[[str], None]) -> Iterator[Finding]:
     planned = plan(study, ANY_SPEED, cores=cores, results=study.results)
     yield from sizes.unknown(planned["models"])
     yield from sizes.disk(machine, planned["totals"])
+    yield from places(study, planned["totals"], try_bucket)
     yield sizes.memory(machine, planned["totals"], cores)
     yield sizes.threads(machine, study, cores)
     yield from sizes.limits([line for line in planned["warnings"] if not line.startswith("limits.hours")])

@@ -25,8 +25,7 @@ def text(plan: Mapping[str, Any]) -> str:
         f"time      about {duration(totals['hours'])} on {cores} of this machine "
         f"({totals['jobs']:,} jobs, {duration(totals['core_hours'])} of one core)",
         f"memory    up to {size(totals['memory_gb'])} a job",
-        f"disk      up to {size(totals['disk_gb'])}: cache {size(totals['cache_gb'])}, "
-        f"moments {size(totals['moments_gb'])}, weights {size(totals['weights_gb'])}",
+        *_kept(totals),
         f"files     about {totals['files']:,}",
         f"measured  {speed['gflops']:.0f} GFLOP/s on {speed['threads']} thread(s), a process starts in "
         f"{speed['start']:.2f} s, {speed['write']:.0f} MB/s written",
@@ -34,6 +33,14 @@ def text(plan: Mapping[str, Any]) -> str:
         *(f"warning: {line}" for line in plan["warnings"]),
     ]
     return "\n".join(lines)
+
+
+def _kept(totals: Mapping[str, Any]) -> list[str]:
+    """What lies here, and what in a bucket."""
+    away = totals["bucket_gb"]
+    rows = "" if away else f"cache {size(totals['cache_gb'])}, "
+    here = f"{rows}moments {size(totals['moments_gb'])}, weights {size(totals['weights_gb'])}"
+    return [f"disk      up to {size(totals['disk_gb'])}: {here}", *([f"bucket    up to {size(away)}"] if away else [])]
 
 
 def _row(model: Mapping[str, Any]) -> list[str]:
