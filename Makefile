@@ -12,7 +12,7 @@ test: .venv/ready lint  ## set up, lint, type-check, test
 	$(BIN)/pytest -n 2 -m "not slow and not slurm" tests
 
 test-slow: .venv/ready  ## what takes minutes
-	$(BIN)/pytest -n 2 -m "slow and not slurm" tests
+	$(BIN)/pytest -n 2 -m "slow and not slurm" --durations=25 tests
 
 test-slurm: .venv/ready  ## a study through the profile for Slurm, on a cluster of one node; needs slurm-wlm and munge
 	$(BIN)/pytest -m slurm tests/slurm
