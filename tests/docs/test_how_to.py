@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from running import copy_repository
 
@@ -89,6 +90,27 @@ def test_the_page_on_a_trainers_own_run(tmp_path, monkeypatch):
     assert "step8" in said[-1]
     lock = json.loads(Path("results/mine/checkpoints/mine.lock.json").read_text())
     assert [(c["step"], c["status"]) for c in lock["checkpoints"]] == [(n, "ok") for n in (0, 1, 2, 4, 8)]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_drafted_config_of_a_trainers_run_goes_to_the_end(tmp_path, monkeypatch):
+    clone = copy_repository(tmp_path / "isotrace")
+    monkeypatch.chdir(clone)
+    texts(clone)
+    (clone / "texts" / "two.txt").write_text(2 * WORDS)
+    trained()
+    ran(clone, ["new", "runs/mine", "--text", "texts/*.txt"])
+    with Path("mine.yaml").open("a") as config:  # fewer processes and figures, for the test's time
+        config.write("execution: {batch_buckets: true}\nfigures: {names: [energy_over_training]}\n")
+    ran(clone, ["run", "--configfile", "mine.yaml", "--cores", "2"])
+    results = read("mine.yaml").results
+    assert {"card/mine.html", "report.html"} <= {str(p.relative_to(results)) for p in results.rglob("*.html")}
+    claims = pd.read_parquet(results / "tables" / "claims.parquet")
+    assert set(claims["verdict"]) <= {"supported", "contradicted", "undecided"}
+    energy = pd.read_parquet(results / "tables" / "energy.parquet")
+    assert set(energy["checkpoint"]) == {f"step{n}" for n in (0, 1, 2, 4, 8)}
+    assert energy["energy"].notna().mean() > 0.9
 
 
 def ran(folder: Path, arguments: list[str]) -> str:

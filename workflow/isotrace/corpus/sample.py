@@ -70,7 +70,8 @@ def _pool(tokens: Tokens, bucket_of: NDArray[np.int16], spec: dict[str, Any], na
     """Every position of the split's chosen sequences that has a bucket."""
     available, wanted = tokens.sequences(split), spec["sequences"][name]
     if wanted > available.size:
-        raise DataError(f"{wanted} {name} sequences are asked for, {available.size} exist; lower sequences.{name}")
+        said = f"sample.sequences.{name}: {wanted} are asked for, the text has {available.size}"
+        raise DataError(f"{said}; lower it, or add text")
     chosen = np.sort(generator(spec["seed"], "sequences", name).choice(available, wanted, replace=False))
     draws = spec["mask_draws"] if spec["objective"] == "mlm" else 1
     sequence, draw = np.repeat(chosen, draws), np.tile(np.arange(draws), wanted)
