@@ -1,5 +1,6 @@
 """Two small repos on a loopback hub, and a config that reads one."""
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -60,3 +61,20 @@ def configured(tmp_path: Path) -> Any:
         return file
 
     return write
+
+
+@pytest.fixture
+def download(hub: Hub) -> dict[str, Any]:
+    """What the series file says of step 8."""
+    folder = hub.repos["org/tiny"]["step8"]
+    content = (folder / "model.safetensors").read_bytes()
+    return {
+        "repo": "org/tiny",
+        "revision": "step8",
+        "commit": hub.commit("org/tiny", "step8"),
+        "subfolder": None,
+        "files": {
+            "config.json": {"bytes": (folder / "config.json").stat().st_size, "sha256": None},
+            "model.safetensors": {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()},
+        },
+    }

@@ -15,23 +15,6 @@ from isotrace.hub.slots import slot
 
 
 @pytest.fixture
-def download(hub):
-    """What the series file says of step 8."""
-    folder = hub.repos["org/tiny"]["step8"]
-    content = (folder / "model.safetensors").read_bytes()
-    return {
-        "repo": "org/tiny",
-        "revision": "step8",
-        "commit": hub.commit("org/tiny", "step8"),
-        "subfolder": None,
-        "files": {
-            "config.json": {"bytes": (folder / "config.json").stat().st_size, "sha256": None},
-            "model.safetensors": {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()},
-        },
-    }
-
-
-@pytest.fixture
 def fetched(tmp_path, download):
     """Prefetch into the results folder of this test; the checkpoint's folder."""
     folder = tmp_path / "results" / "weights" / "decoder" / "step8"

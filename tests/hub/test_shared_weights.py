@@ -1,6 +1,5 @@
 """One folder of downloads for many studies: fetched once, checked by each, and nobody's to change."""
 
-import hashlib
 import os
 import threading
 from pathlib import Path
@@ -8,29 +7,12 @@ from typing import Any
 
 import pytest
 
-from hub_server import Fault, Hub
+from hub_server import Fault
 from isotrace.errors import DataError
 from isotrace.hub.prefetch import prefetch
 from isotrace.locks import alone
 
 WEIGHTS = "model.safetensors"
-
-
-@pytest.fixture
-def download(hub: Hub) -> dict[str, Any]:
-    """What the series file says of step 8."""
-    folder = hub.repos["org/tiny"]["step8"]
-    content = (folder / WEIGHTS).read_bytes()
-    return {
-        "repo": "org/tiny",
-        "revision": "step8",
-        "commit": hub.commit("org/tiny", "step8"),
-        "subfolder": None,
-        "files": {
-            "config.json": {"bytes": (folder / "config.json").stat().st_size, "sha256": None},
-            WEIGHTS: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()},
-        },
-    }
 
 
 @pytest.fixture
