@@ -57,9 +57,9 @@ def architecture(family: str) -> dict[str, Any]:
     return {"model_type": family, **FAMILIES[family][1]}
 
 
-def model_of(family: str) -> nn.Module:
-    """In eval mode, frozen."""
-    model = initial_model(architecture(family), FAMILIES[family][0], None, 0)
+def model_of(family: str, **fields: Any) -> nn.Module:
+    """In eval mode, frozen; ``fields`` of its config besides."""
+    model = initial_model(architecture(family) | fields, FAMILIES[family][0], None, 0)
     return model.eval().requires_grad_(False)
 
 

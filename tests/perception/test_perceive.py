@@ -52,8 +52,8 @@ def spec_of(modality: str, **changes: Any) -> dict[str, Any]:
     return SPEC | {"task": modality, "corpus": PICTURES if modality == "image" else TONES} | changes
 
 
-def drawn(family: str, folder: Path, seed: int = 0) -> Path:
-    given = {"seed": seed, "objective": FAMILIES[family][0], "architecture": architecture(family)}
+def drawn(family: str, folder: Path, seed: int = 0, **fields: Any) -> Path:
+    given = {"seed": seed, "objective": FAMILIES[family][0], "architecture": architecture(family) | fields}
     initialise(given, None, None, folder)
     return folder
 
@@ -118,6 +118,26 @@ def test_clips_fill_stores_with_gradients_everywhere(family: str, tmp_path: Path
         assert frames == 25
     else:
         assert frames > rows.position.max()
+
+
+@pytest.mark.parametrize(
+    ("family", "fields"),
+    [
+        ("vit", {"architectures": ["ViTForMaskedImageModeling"], "encoder_stride": 4}),
+        ("wav2vec2", {"architectures": ["Wav2Vec2ForPreTraining"], "mask_time_prob": 0.3}),
+    ],
+)
+def test_what_was_hidden_is_marked_and_has_gradients(family: str, fields: dict[str, Any], tmp_path: Path) -> None:
+    folder = drawn(family, tmp_path / "a", **fields)
+    assert type(load_model(folder, FAMILIES[family][0])).__name__ == fields["architectures"][0]
+    made = perceived(folder, spec_of(FAMILIES[family][0], names=["all"], energy=False))
+    rows = read_bucket(open_store(made["cache"]), "all", "eval")
+    assert 0 < rows.masked.sum() < len(rows.masked)
+    asked = np.any(rows.gradients[-1] != 0, axis=1)
+    assert np.array_equal(asked, rows.masked)  # of the last site, only what was hidden is asked
+    assert np.any(rows.gradients[0] != 0, axis=1).all()
+    assert missing_of(made["cache"])["loss"] == "the loss of what is hidden is not kept by row"
+    assert len(read_heads(made["heads"])) == 3
 
 
 def test_the_same_rows_at_every_checkpoint_of_a_series(tmp_path: Path) -> None:

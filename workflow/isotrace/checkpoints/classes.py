@@ -1,6 +1,7 @@
 """Which transformers class holds a checkpoint that reads images, sound, or characters without a head.
 
-A stored checkpoint is of the class it names itself; an untrained one of images or sound classifies (our choice).
+A checkpoint is of the class its config names in ``architectures``; an untrained one of images or sound whose config
+names none classifies (our choice).
 """
 
 from typing import Any
@@ -22,9 +23,13 @@ def stored_class(config: Any) -> str:
 
 
 def drawn_class(task: str, config: Any) -> Any:
-    """The class for a config, ValueError where transformers has none."""
+    """The class that a config names, else the one of the task; ValueError where transformers has none."""
     import transformers
 
+    if named := next(iter(getattr(config, "architectures", None) or ()), ""):
+        if not hasattr(transformers, named):
+            raise ValueError(f"transformers has no class {named}")
+        return getattr(transformers, named)
     known = getattr(transformers, PERCEIVED[task])
     if type(config) not in known:
         raise ValueError(f"transformers has no {task} classifier of this type")

@@ -18,6 +18,7 @@ from isotrace.corpus.tokens import EVAL, FIT, split_of
 from isotrace.errors import DataError
 from isotrace.perception.characters import begins, sequences_of
 from isotrace.perception.energy import quantile_buckets
+from isotrace.perception.masks import Hidden
 from isotrace.perception.pieces import pieces_of
 from isotrace.perception.processor import Processor
 from isotrace.perception.tokens import Seen
@@ -87,6 +88,7 @@ def characters_of(read: Given, rate: int) -> Coordinates:
         split=np.repeat(read.split, len(at)).astype(np.int64),
         loss=np.full(n, np.nan, np.float32),
         positions_known=True,
+        masked=np.zeros(n, np.bool_),
     )
 
 
@@ -101,8 +103,10 @@ def bucket_of_positions(read: Given, tokens: Seen, bucket: NDArray[np.int16], po
     return found
 
 
-def coordinates_of(read: Given, tokens: Seen, spec: Mapping[str, Any]) -> tuple[Coordinates, NDArray[np.int16]]:
-    """Coordinates and bucket of every real patch or frame."""
+def coordinates_of(
+    read: Given, tokens: Seen, spec: Mapping[str, Any], hidden: Hidden
+) -> tuple[Coordinates, NDArray[np.int16]]:
+    """Coordinates and bucket of every real patch or frame; masked is what is hidden."""
     piece, position = np.nonzero(tokens.real)
     unknown = np.full(len(piece), -1, np.int64)
     energy = tokens.energy[piece, position]
@@ -115,5 +119,6 @@ def coordinates_of(read: Given, tokens: Seen, spec: Mapping[str, Any]) -> tuple[
         split=read.split[piece].astype(np.int64),
         loss=np.full(len(piece), np.nan, np.float32),
         positions_known=True,
+        masked=hidden.at[piece, position] if hidden.at.size else np.zeros(len(piece), np.bool_),
     )
     return known, bucket

@@ -1,6 +1,6 @@
-"""One pass of a model over images or clips: what its sites hold, and the gradient of its own classification.
+"""One pass of a model over images or clips: what its sites hold, and the gradients of what its head is asked.
 
-The loss is the cross-entropy of the head against the class it itself finds likeliest, summed (our choice: no labels).
+Without a head that can be differentiated there are activations alone; what heads are asked is our choice, ``heads``.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,24 +14,18 @@ from isotrace.capture.inputs import is_encoder_decoder
 from isotrace.capture.sites import find_streams, read, returned
 from isotrace.errors import DataError
 from isotrace.perception.characters import character_streams
+from isotrace.perception.heads import Given, head_of
+from isotrace.perception.masks import Hidden
 
 NO_HEAD = "the model has no head to differentiate"
 EMBED = "embed"
 
 
-def classifies(model: nn.Module) -> bool:
-    """Whether a model ends in a classification head, whose loss can be differentiated."""
-    return "Classification" in type(model).__name__
-
-
-def forward(model: Any, name: str, values: Tensor) -> Tensor | None:
-    """The logits of a model that classifies; of any other nothing, and of an encoder-decoder the encoder alone."""
-    given = {name: values}
-    if classifies(model):
-        logits: Tensor = model(**given).logits
-        return logits
-    (model.get_encoder() if is_encoder_decoder(model) else model.base_model)(**given)
-    return None
+def forward(model: Any, name: str, values: Tensor, given: Given | None = None) -> Any:
+    """What a model with a head gives out; without one what its base does, or the encoder of an encoder-decoder."""
+    if head_of(model) is not None:
+        return model(**{name: values}, **(given or {}))
+    return (model.get_encoder() if is_encoder_decoder(model) else model.base_model)(**{name: values})
 
 
 def streams(model: nn.Module, name: str, values: Tensor) -> dict[str, nn.Module]:
@@ -47,21 +41,32 @@ def streams(model: nn.Module, name: str, values: Tensor) -> dict[str, nn.Module]
     return find_streams(model, run)
 
 
+def shape_of(model: nn.Module, sites: Mapping[str, nn.Module], name: str, values: Tensor) -> tuple[int, int]:
+    """Positions and width of the stream."""
+    with _recorded(sites, gradients=False) as found, torch.no_grad():
+        forward(model, name, values)
+    _, positions, d = next(iter(found.values())).shape
+    return positions, d
+
+
 def traced(
-    model: nn.Module, sites: Mapping[str, nn.Module], name: str, values: Tensor
+    model: nn.Module, sites: Mapping[str, nn.Module], name: str, values: Tensor, hidden: Hidden | None = None
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Activations and gradients by site, each (b, T, d) float32; no gradients where there is no head.
 
-    The loss of one input does not depend on the others, so neither do its gradients. A site that the loss does not
-    depend on has gradients of zero. DataError when a value is not finite.
+    hidden: what is hidden from a head that fills in. The loss of one input does not depend on the others, so neither
+    do its gradients. A site that the loss does not depend on has gradients of zero. DataError when a value is not
+    finite.
     """
-    with _recorded(sites, gradients=classifies(model)) as found, torch.set_grad_enabled(classifies(model)):
-        logits = forward(model, name, values)
+    head = head_of(model)
+    given = {} if head is None or hidden is None else head.given(hidden)
+    given = {argument: tensor.to(values.device) for argument, tensor in given.items()}
+    with _recorded(sites, gradients=head is not None) as found, torch.set_grad_enabled(head is not None):
+        output = forward(model, name, values, given)
     activations = {site: found[site].detach().float() for site in sites}
     gradients: dict[str, Tensor] = {}
-    if logits is not None:
-        flat = logits.flatten(0, -2).float()
-        loss = nn.functional.cross_entropy(flat, flat.detach().argmax(dim=-1), reduction="sum")
+    if head is not None:
+        loss = head.loss(output, values, given)
         made = torch.autograd.grad(loss, [found[site] for site in sites], allow_unused=True, materialize_grads=True)
         gradients = {site: g.float() for site, g in zip(sites, made, strict=True)}
     for what, by_site in (("activations", activations), ("gradients", gradients)):

@@ -29,18 +29,19 @@ from isotrace.geometry.jackknife import group_labels
 from isotrace.ownership import Attempt, claim
 from isotrace.perception.characters import places
 from isotrace.perception.given import Given, bucket_of_positions, characters_of, coordinates_of, given
+from isotrace.perception.heads import head_of
 from isotrace.perception.held import Held
-from isotrace.perception.passes import NO_HEAD, classifies, forward, streams, traced
+from isotrace.perception.masks import Hidden, hidden_frames, hidden_patches, none_hidden
+from isotrace.perception.passes import NO_HEAD, forward, shape_of, streams, traced
 from isotrace.perception.tokens import seen
 from isotrace.store import create, fingerprint, seal_empty
 from isotrace.vectors.choose import Chosen, Counts, choose
 from isotrace.vectors.contents import VECTORS, Coordinates, Layout
 from isotrace.vectors.stores import check_size, sample_digest, write_stores
 
-MISSING = {
-    "loss": "there is no held-out loss: the head is asked for its own answer",
-    "token_id": "patches and frames have no token ids",
-}
+OWN_ANSWER = "there is no held-out loss: the head is asked for its own answer"
+NOT_BY_ROW = "the loss of what is hidden is not kept by row"
+NO_IDS = "patches and frames have no token ids"
 
 
 def perceive(
@@ -96,8 +97,11 @@ def perceive(
 
 def _missing(model: nn.Module, read: Given) -> dict[str, str]:
     """What the stores lack, and why."""
-    without = {} if classifies(model) else {"gradient": NO_HEAD}
-    return without | ({"loss": NO_HEAD} if read.counts.size else MISSING)
+    head = head_of(model)
+    without = {} if head else {"gradient": NO_HEAD}
+    if read.counts.size:
+        return without | {"loss": NO_HEAD}
+    return without | {"loss": NOT_BY_ROW if head and head.hides else OWN_ANSWER, "token_id": NO_IDS}
 
 
 def _seal_heads(
@@ -145,13 +149,14 @@ class _Plan:
 class _Rows:
     """The rows to keep, in the order of the stores, and where they are in a stream.
 
-    bucket_at: of every position of every piece, (p, T); offset: positions before the first patch; length: characters
-    of a sequence, 0 for images and audio.
+    bucket_at: of every position of every piece, (p, T); hidden: what the head is to fill in; offset: positions before
+    the first patch; length: characters of a sequence, 0 for images and audio.
     """
 
     known: Coordinates
     chosen: Chosen
     bucket_at: NDArray[np.int16]
+    hidden: Hidden
     offset: int = 0
     length: int = 0
 
@@ -165,8 +170,7 @@ def _plan(model: nn.Module, read: Given, spec: Mapping[str, Any]) -> _Plan:
     two = _tensor(model, read.values[:2])
     found = streams(model, read.name, two)
     sites = {name: found[name] for name in choose_sites(list(found), spec["sites"])}
-    activations, _ = traced(model, sites, read.name, two)
-    _, positions, d = next(iter(activations.values())).shape
+    positions, d = shape_of(model, sites, read.name, two)
     rows = (_characters if read.counts.size else _tokens)(model, read, positions, spec)
     at = rows.chosen.rows
     kept: dict[str, Any] = {n: v[at] for n, v in vars(rows.known).items() if isinstance(v, np.ndarray)}
@@ -181,9 +185,19 @@ def _tokens(model: nn.Module, read: Given, positions: int, spec: Mapping[str, An
     config: Any = model.config
     how: dict[str, Any] = {"patch": getattr(config, "patch_size", None), "where": type(model).__name__}
     tokens = seen(read.name, read.values, read.mask, positions=positions, **how)
-    known, bucket = coordinates_of(read, tokens, spec)
+    hidden = _hidden(model, read, tokens.real.shape[1], spec["seed"])
+    known, bucket = coordinates_of(read, tokens, spec, hidden)
     chosen = choose(known, Counts(read.counts, ()), {**spec, "exclude_first": False}, bucket=bucket)
-    return _Rows(known, chosen, bucket_of_positions(read, tokens, bucket, positions), tokens.offset)
+    return _Rows(known, chosen, bucket_of_positions(read, tokens, bucket, positions), hidden, tokens.offset)
+
+
+def _hidden(model: nn.Module, read: Given, number: int, seed: int) -> Hidden:
+    """What the head of a model is asked to fill in, of so many patches or frames a piece."""
+    head, config = head_of(model), model.config
+    if head is None or not head.hides:
+        return none_hidden(len(read.sequence))
+    draw = hidden_patches if head.hides == "patches" else hidden_frames
+    return draw(config, map(int, read.sequence), number, seed)
 
 
 def _characters(model: nn.Module, read: Given, _positions: int, spec: Mapping[str, Any]) -> _Rows:
@@ -195,19 +209,21 @@ def _characters(model: nn.Module, read: Given, _positions: int, spec: Mapping[st
     bucket_at = bucket_of_ids(read.counts, (), by["kind"], n=number, edges=by["edges"])[read.values]
     if spec["exclude_first"]:
         bucket_at[:, 0] = NONE
-    return _Rows(known, choose(known, Counts(read.counts, ()), spec), bucket_at, length=length)
+    chosen = choose(known, Counts(read.counts, ()), spec)
+    return _Rows(known, chosen, bucket_at, none_hidden(len(read.sequence)), length=length)
 
 
 def _rows(model: nn.Module, plan: _Plan, read: Given, spec: Mapping[str, Any]) -> dict[str, NDArray[np.float32]]:
     """Activations, and gradients where there are any, of the rows to keep, (site, m, d); a batch of pieces a pass."""
-    names = VECTORS if classifies(model) else VECTORS[:1]
+    names = VECTORS if head_of(model) else VECTORS[:1]
     found = {name: np.zeros((len(plan.of.sites), plan.of.n, plan.of.d), np.float32) for name in names}
     piece = np.searchsorted(read.sequence, plan.rows.known.sequence)
     for start in range(0, len(read.sequence), spec["batch_size"]):
         end = start + spec["batch_size"]
         mine = np.flatnonzero((piece >= start) & (piece < end))
         sequence = torch.as_tensor(piece[mine] - start)
-        passed = traced(model, plan.sites, read.name, _tensor(model, read.values[start:end]))
+        hidden = plan.rows.hidden.of(slice(start, end))
+        passed = traced(model, plan.sites, read.name, _tensor(model, read.values[start:end]), hidden)
         for name, by_site in zip(names, passed, strict=False):
             for i, stream in enumerate(by_site.values()):
                 at = plan.rows.at(mine, stream.shape[1])

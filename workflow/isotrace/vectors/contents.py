@@ -85,6 +85,7 @@ class Coordinates:
     split: NDArray[np.int64] | None
     loss: NDArray[np.float32]
     positions_known: bool
+    masked: NDArray[np.bool_]
 
 
 def coordinates(dump: Dump, arrays: Arrays, n: int) -> Coordinates:
@@ -109,6 +110,7 @@ def coordinates(dump: Dump, arrays: Arrays, n: int) -> Coordinates:
         split=split,
         loss=_losses(dump, arrays["loss"], n),
         positions_known="position" in found,
+        masked=np.zeros(n, np.bool_),
     )
 
 

@@ -76,7 +76,7 @@ def _coordinates(known: Coordinates, chosen: Chosen, kept: NDArray[np.intp]) -> 
         "draw": np.zeros(len(at), np.int16),
         "position": known.position[at],
         "target_id": known.target_id[at].astype(np.int32),
-        "masked": np.zeros(len(at), np.bool_),
+        "masked": known.masked[at],
         "split": chosen.split[kept],
     }
     return {name: found[name] for name in COORDINATES} | {"loss": known.loss[at]}
