@@ -189,7 +189,7 @@ def test_a_killed_workflow_gives_the_tables_of_an_undisturbed_one(smoke, own, se
         process.wait()
     nothing_half(own)
     own.done("--unlock")
-    own.done()
+    own.done("tables")
     while orphans(own.folder):
         time.sleep(0.05)
     assert digests(own.at("tables")) == digests(smoke.at("tables"))
