@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,8 @@ NOT_HERE: dict[str, set[str]] = {
     "sample.exclude_first": {"perceive"},
 }
 """Rules that a key reaches through what this study has not: mixtures, an added step 0, models of characters."""
+UNKNOWN_HERE = set() if find_spec("boto3") else {"storage.cache"}
+"""Keys whose values are refused for want of an extra."""
 FIRST_TIME: dict[str, set[str]] = {"models.NAME.corpus": {"corpus"}}
 """Rules that run because nothing here has read that corpus before."""
 
@@ -123,7 +126,7 @@ def renamed(edits: dict[str, Any]) -> dict[str, Any]:
 def test_every_key_reruns_what_the_table_says(whole: Study) -> None:
     raw = yaml.safe_load(whole.config.read_text())
     known = {(change.key, change.case): renamed(change.edits) for change in changes()}
-    tried = {key: edits for key, edits in known.items() if applies(edits, raw)}
+    tried = {key: edits for key, edits in known.items() if applies(edits, raw) and key[0] not in UNKNOWN_HERE}
     assert len(tried) > 150
     plans = whole.plans({"|".join(key): edits for key, edits in tried.items()} | {"": {}})
     assert plans.pop("") == {}
