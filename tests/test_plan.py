@@ -13,9 +13,9 @@ from isotrace.cli import main
 from isotrace.plan import plan
 from isotrace.planning.calibration import Calibration
 from isotrace.planning.lines import duration, size, text
-from isotrace.study import load, read
+from isotrace.study import read
+from planned_smoke import REFERENCE, planned
 
-REFERENCE = Calibration(gflops=100, start=0.5, write=1000, threads=1)
 SUMMED = ("cache_gb", "checkpoints", "disk_gb", "moments_gb", "tokens", "weights_gb")
 
 # Seconds of one core a job of the demo took on the machine that REFERENCE describes, the median of two runs, with
@@ -34,10 +34,6 @@ DEMO = {
     "tokens": (4.8, 0.47),
 }
 DEMO_MINUTES = 6.85
-
-
-def planned(edits=None, *, speed=REFERENCE, cores=2, results=None):
-    return plan(load(smoke(edits)), speed, cores=cores, results=results or ROOT / "none")
 
 
 def test_totals_are_sums_of_models_and_of_rules():
@@ -133,42 +129,6 @@ def test_a_warning_stands_for_each_limit_that_is_passed_and_for_no_other():
     assert "warning: limits.files: " in text(planned({"limits": {"files": 10}}))
 
 
-def local(folder):
-    """The smoke study with its decoder read from ``folder``."""
-    source = {"kind": "local", "path": f"{folder}/checkpoint-{{step}}", "tokenizer": str(folder)}
-    return {"models": {"mine": {"objective": "clm", "total_steps": 10, "source": source}}}
-
-
-def test_a_series_on_disk_is_planned_from_its_config(tmp_path):
-    architecture = smoke()["models"]["decoder"]["source"]["architecture"] | {"vocab_size": 512}
-    for step in (0, 1, 10):
-        folder = tmp_path / f"checkpoint-{step}"
-        folder.mkdir()
-        (folder / "config.json").write_text(json.dumps(architecture))
-        (folder / "model.safetensors").write_bytes(b"truncated")
-    (tmp_path / "tokenizer.json").write_text("{}")
-    found = planned(local(tmp_path))
-    trained = planned()["models"]["decoder"]
-    mine = found["models"]["mine"]
-    assert {name: mine[name] for name in ("parameters", "width", "tokens", "cache_gb")} == {
-        name: trained[name] for name in ("parameters", "width", "tokens", "cache_gb")
-    }
-    assert (mine["weights_gb"], found["jobs"].get("train")) == (0, None)
-
-
-def test_a_family_without_a_known_size_is_said_to_be_left_out(tmp_path):
-    for step in (0, 1, 10):
-        folder = tmp_path / f"checkpoint-{step}"
-        folder.mkdir()
-        (folder / "config.json").write_text('{"model_type": "novel"}')
-        (folder / "model.safetensors").write_bytes(b"truncated")
-    (tmp_path / "tokenizer.json").write_text("{}")
-    found = planned(local(tmp_path))
-    assert found["models"]["mine"]["parameters"] is None
-    assert found["notes"][0].startswith("mine: ")
-    assert " ? " in text(found)
-
-
 def test_every_number_of_the_text_stands_in_the_plan():
     found = planned()
     lines = text(found).splitlines()
@@ -220,37 +180,3 @@ def test_the_command_prints_the_plan_and_writes_it(tmp_path, monkeypatch, capsys
     assert capsys.readouterr().out == text(planned(cores=3)) + "\n"
     assert main(["plan", "--configfile", str(config), "--cores", "0"]) == 1
     assert capsys.readouterr().err == "isotrace: error: plan --cores: 0 is not 1 or more\n"
-
-
-def hub_series(folder, bytes_):
-    """A source of three resolved checkpoints on the hub, and its config in the series file."""
-    architecture = smoke()["models"]["decoder"]["source"]["architecture"] | {"vocab_size": 512}
-    file = {"model.safetensors": {"bytes": bytes_, "sha256": "0" * 64}}
-    entry = {"repo": "org/tiny", "subfolder": None, "commit": "0" * 40, "files": file, "tokens_seen": None}
-    steps = (0, 1, 10)
-    checkpoints = [entry | {"label": f"step{n}", "step": n, "revision": f"step{n}"} for n in steps]
-    tokenizer = {"repo": "org/tiny", "revision": "main", "subfolder": None, "commit": "0" * 40, "files": {}}
-    known = {"model": "mine", "repo": "org/tiny", "total_steps": 10, "tokens_per_step": None, "config": architecture}
-    path = folder / "mine.json"
-    path.write_text(json.dumps(known | {"checkpoints": checkpoints, "tokenizer": tokenizer}))
-    return {"kind": "hub", "repo": "org/tiny", "series": str(path)}
-
-
-def test_a_series_on_the_hub_is_planned_from_its_series_file(tmp_path):
-    source = hub_series(tmp_path, 10**9)
-    found = planned({"models": {"mine": {"objective": "clm", "source": source}}})
-    assert found["models"]["mine"]["weights_gb"] == 3
-    assert found["models"]["mine"]["parameters"] == planned()["models"]["decoder"]["parameters"]
-    assert found["jobs"]["prefetch"]["n"] == 4
-    cleaned = planned({"models": {"mine": {"objective": "clm", "source": source | {"clean": "after_capture"}}}})
-    assert cleaned["models"]["mine"]["weights_gb"] == 2
-
-
-def test_untrained_models_are_jobs_and_weights_of_their_own(tmp_path):
-    architecture = smoke()["models"]["decoder"]["source"]["architecture"]
-    source = {"kind": "init", "architecture": architecture, "seeds": [0, 1, 2], "vocabulary": 512}
-    found = planned({"models": {"mine": {"objective": "clm", "source": source}}})
-    trained = planned()["models"]["decoder"]
-    assert found["jobs"]["initialise"]["n"] == 3
-    assert found["models"]["mine"]["parameters"] == trained["parameters"]
-    assert found["models"]["mine"]["weights_gb"] == trained["weights_gb"]

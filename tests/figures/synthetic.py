@@ -5,29 +5,15 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+from synthetic_heads import attention, attention_intervals, attention_mass
+from synthetic_keys import BUCKETS, DRAWS, LAYER, MODELS, RANK, SITES, STEPS, WIDTH, keys
 
-STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 384, 512, 640, 800)
-SITES = ("embed", "block.0", "block.1", "block.2", "block.3", "final_norm")
-LAYER = dict(zip(SITES, (-1, 0, 1, 2, 3, 4), strict=True))
-BUCKETS = ("b0", "b1", "b2", "b3")
-MODELS = ("decoder", "encoder")
-WIDTH, RANK, DRAWS = 128, 8, 999
 RATIO = {
     ("block.0", "fixed"): (2.3, 2.4, 2.5, 2.7, 3.3, 6.3, 17, 56, 31, 12, 8.6, 7.3, 6.8, 6.5),
     ("block.0", "moving"): (0.9, 0.9, 0.9, 1.0, 1.7, 5.0, 18, 52, 32, 13, 8.9, 7.6, 6.9, 6.5),
     ("block.3", "fixed"): (2.2, 2.1, 2.1, 2.0, 1.8, 1.8, 2.0, 16, 25, 24, 22, 21, 20, 19),
     ("block.3", "moving"): (1.0, 1.0, 1.0, 1.1, 1.2, 1.5, 2.0, 8.5, 7.8, 6.0, 4.8, 4.2, 4.1, 3.9),
 }
-
-
-def keys(model: str, step: int, site: str, bucket: str) -> dict:
-    progress = step / STEPS[-1]
-    phase = "early" if progress <= 0.3 else "late" if progress >= 0.7 else "mid"
-    return {
-        "study": "demo", "model": model, "seed": 0, "checkpoint": f"step{step}", "step": step,
-        "tokens_seen": step * 2048, "progress": progress, "phase": phase, "site": site, "layer": LAYER[site],
-        "bucket": bucket,
-    }  # fmt: skip
 
 
 def ratio_at(model: str, site: str, basis: str, bucket: int, i: int) -> float:
@@ -127,64 +113,6 @@ def frequency_points(models=MODELS) -> pd.DataFrame:
             "norm": norm, "centroid_distance": far,
         }))  # fmt: skip
     return pd.concat(frames, ignore_index=True)
-
-
-def attention(models=MODELS, steps=STEPS, layers=4, heads=4) -> pd.DataFrame:
-    rows = []
-    for model in models:
-        for step in steps:
-            for layer in range(layers):
-                for head in range(heads):
-                    x = np.log10(1 + step) / 2.9
-                    drift = 0.1 + 0.6 * x * (1 + layer) / layers + 0.03 * head * x
-                    row = keys(model, step, "block.0", "all")
-                    for key in ("study", "tokens_seen", "site", "layer", "bucket"):
-                        del row[key]
-                    rows.append(row | {
-                        "layer": layer, "head": head, "query_bucket": "all", "key_bucket": "all", "mean_norm_q": 2.0,
-                        "mean_norm_k": 2.0, "drift_q": drift, "drift_k": 0.8 * drift, "mean_cosine_qk": 0.1,
-                        "mean_dot_qk": 0.4, "k_sign": -1.0, "sigma1_share_q": 0.3, "entropy": 1 - 0.5 * drift,
-                        "max_weight": 0.1 + 0.4 * drift, "logit_sd": 1.0, "reason": "",
-                    })  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def _heads(models, steps, layers=2, heads=2):
-    """Keys of every head; how far training is."""
-    for model in models:
-        for step in steps:
-            for layer in range(layers):
-                for head in range(heads):
-                    row = keys(model, step, "block.0", "all")
-                    for key in ("study", "tokens_seen", "site", "bucket"):
-                        del row[key]
-                    yield row | {"layer": layer, "head": head}, np.log10(1 + step) / 2.9
-
-
-def attention_mass(models=MODELS, buckets=BUCKETS, steps=STEPS) -> pd.DataFrame:
-    """Frequent keys receive ever more than their share, and those of no bucket most."""
-    rows = []
-    for row, x in _heads(models, steps):
-        for b, bucket in enumerate([*buckets, "none"]):
-            ratio = 2 * x if bucket == "none" else x * (0.5 - b)
-            rows.append(row | {
-                "query_bucket": "all", "key_bucket": bucket, "mass": 0.1 * np.exp(ratio), "share": 0.1,
-                "log_ratio": ratio, "lo": ratio - 0.1, "hi": ratio + 0.1, "reason": "",
-            })  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def attention_intervals(models=MODELS, buckets=BUCKETS, steps=STEPS) -> pd.DataFrame:
-    """Entropies of every query bucket."""
-    rows = []
-    for row, x in _heads(models, steps):
-        for b, bucket in enumerate([*buckets, "all"]):
-            value = 0.9 - 0.3 * x / (1 + b)
-            rows.append(row | {
-                "query_bucket": bucket, "key_bucket": "all", "column": "entropy", "value": value,
-                "lo": value - 0.02, "hi": value + 0.02, "reason": "",
-            })  # fmt: skip
-    return pd.DataFrame(rows)
 
 
 RIVALS = {"variance_weighted": 0.6, "mean_removed": 0.9, "outliers_dropped": 0.95, "loss_balanced": 1.1, "moving": 0.5}

@@ -32,33 +32,11 @@ SPEC: dict[str, Any] = {
     "order": "shrink_then_remove",
 }
 COLUMNS = {
-    "site",
-    "bucket",
-    "quantity",
-    "basis",
-    "method",
-    "rank",
-    "n_tokens",
-    "estimator",
-    "c0",
-    "shrinkage",
-    "convention",
-    "outliers",
-    "score",
-    "score_lo",
-    "score_hi",
-    "score_without_tangent",
-    "null_space",
-    "score_without_normal_mean",
-    "score_without_normal_lo",
-    "score_without_normal_hi",
-    "delta_tangent",
-    "delta_normal",
-    "p_value",
-    "n_nulls",
-    "anisotropy_share",
-    "reason",
-}
+    "site", "bucket", "quantity", "basis", "method", "rank", "n_tokens", "estimator", "c0", "shrinkage",
+    "convention", "outliers", "score", "score_lo", "score_hi", "score_without_tangent", "null_space",
+    "score_without_normal_mean", "score_without_normal_lo", "score_without_normal_hi", "delta_tangent",
+    "delta_normal", "p_value", "n_nulls", "anisotropy_share", "reason",
+}  # fmt: skip
 POOLED = np.diag(np.linspace(1, 2, D))
 
 
