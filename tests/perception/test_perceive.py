@@ -16,6 +16,7 @@ from isotrace.corpus.documents import Document, read_texts, write_documents
 from isotrace.errors import ConfigError, DataError
 from isotrace.perception.characters import sequences_of
 from isotrace.perception.energy import patch_energy
+from isotrace.perception.masks import hidden_patches
 from isotrace.perception.pieces import pieces_of
 from isotrace.perception.processor import Processor
 from isotrace.perception.run import perceive
@@ -140,6 +141,21 @@ def test_what_was_hidden_is_marked_and_has_gradients(family: str, fields: dict[s
     assert len(read_heads(made["heads"])) == 3
 
 
+def test_attention_is_that_of_the_pass_in_which_patches_are_hidden(tmp_path: Path) -> None:
+    folder = drawn("vit", tmp_path / "a", architectures=["ViTForMaskedImageModeling"], encoder_stride=4)
+    made = perceived(folder, spec_of("image", names=["all"], energy=False))
+    pieces = np.unique(read_bucket(open_store(made["cache"]), "all", "eval").sequence)
+    assert len(pieces) == 6
+    model: Any = load_model(folder, "image")
+    _, values, _ = Processor(folder, "image").read(list(pieces_of(PICTURES, rate=0, seed=0)))
+    hidden = torch.from_numpy(hidden_patches(model.config, pieces, 16, 0).at)
+    first = model.vit.layers[0]
+    read = model.vit.embeddings(torch.from_numpy(values[pieces]), bool_masked_pos=hidden)
+    queries = first.attention.q_proj(first.layernorm_before(read))[:, 1:].sum(dim=(0, 1))
+    found = read_heads(made["heads"])[0].total.q_sum.sum(axis=0).ravel()
+    np.testing.assert_allclose(found, queries.numpy(), rtol=1e-4, atol=1e-4)
+
+
 def test_the_same_rows_at_every_checkpoint_of_a_series(tmp_path: Path) -> None:
     seen = [perceived(drawn("vit", tmp_path / str(seed), seed), spec_of("image")) for seed in (0, 1)]
     digests = [read_manifest(made["cache"])["attributes"]["sample_digest"] for made in seen]
@@ -154,7 +170,8 @@ def test_a_checkpoint_without_a_head_says_so(tmp_path: Path) -> None:
     model = load_model(folder, "image")
     model.base_model.save_pretrained(folder)
     made = perceived(folder, spec_of("image"))
-    assert missing_of(made["cache"])["gradient"] == "the model has no head to differentiate"
+    missing = missing_of(made["cache"])
+    assert missing["gradient"] == missing["loss"] == "the model has no head to differentiate"
     rows = read_bucket(open_store(made["cache"]), "b0", "eval")
     assert rows.activations.any()
     assert not rows.gradients.any()

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seeing import inputs_of, model_of
-from transformers import ViTConfig, Wav2Vec2Config
+from transformers import BeitConfig, DeiTConfig, ViTConfig, Wav2Vec2Config
 
 from isotrace.errors import ConfigError, DataError
 from isotrace.perception.heads import head_of
@@ -27,17 +27,18 @@ WITH_HEADS = {
     "DeiTForMaskedImageModeling": ("deit", PATCHES),
     "BeitForMaskedImageModeling": ("beit", {"vocab_size": 32, "use_mask_token": True}),
     "Wav2Vec2ForPreTraining": ("wav2vec2", FRAMES),
+    "Wav2Vec2ConformerForPreTraining": ("wav2vec2", FRAMES | {"model_type": "wav2vec2-conformer"}),
     "Wav2Vec2ForCTC": ("wav2vec2", {}),
     "HubertForCTC": ("hubert", {}),
 }
-PIECES = [3, 8, 20]
+PIECES = [3, 8, 20, 21]
 
 
 def made(named):
     family, fields = WITH_HEADS[named]
     model = model_of(family, architectures=[named], **fields)
     assert type(model).__name__ == named
-    return model, *inputs_of(family)
+    return model, *inputs_of(family, len(PIECES))
 
 
 def hidden_from(model, sites, name, values, sequence=PIECES) -> Hidden:
@@ -61,10 +62,21 @@ def theirs(model, name, values, hidden):
         own = model(**{name: values}, bool_masked_pos=at).logits[at].argmax(dim=-1)
         return model(**{name: values}, bool_masked_pos=at, labels=own).loss * at.sum()
     if at.numel():
-        others = torch.from_numpy(hidden.others)
-        return model(**{name: values}, mask_time_indices=at, sampled_negative_indices=others).contrastive_loss
+        return told_apart(
+            model(**{name: values}, mask_time_indices=at), hidden, model.config.contrastive_logits_temperature
+        )
     scores = model(**{name: values}).logits.log_softmax(dim=-1)
     return -scores.max(dim=-1).values.sum()
+
+
+def told_apart(output, hidden, temperature):
+    """Equation 3 of Baevski et al. 2020, frame by frame; a distractor of the frame's own code is none."""
+    loss, codes = torch.zeros(()), output.projected_quantized_states[0]
+    for t in np.flatnonzero(hidden.at[0]):
+        others = [codes[i] for i in hidden.others[0, t] if not torch.equal(codes[i], codes[t])]
+        near = torch.cosine_similarity(output.projected_states[0, t], torch.stack([codes[t], *others]), dim=-1)
+        loss -= (near / temperature).log_softmax(dim=-1)[0]
+    return loss
 
 
 @pytest.mark.parametrize("named", WITH_HEADS)
@@ -86,12 +98,11 @@ def test_gradients_of_a_piece_do_not_depend_on_those_beside_it_nor_on_their_orde
     sites = streams(model, name, values)
     hidden = hidden_from(model, sites, name, values)
     together = traced(model, sites, name, values, hidden)
-    turned = traced(model, sites, name, values.flip(0), Hidden(hidden.at[::-1].copy(), hidden.others[::-1].copy()))
-    alone = traced(model, sites, name, values[1:2], hidden.of(slice(1, 2)))
-    for whole, back, one in zip(together, turned, alone, strict=True):
-        for site in sites:
-            torch.testing.assert_close(back[site].flip(0), whole[site], rtol=1e-4, atol=1e-6)
-            torch.testing.assert_close(one[site], whole[site][1:2], rtol=1e-4, atol=1e-6)
+    for batch in ([1], [2, 0], [3, 1, 0, 2]):
+        passed = traced(model, sites, name, values[batch], Hidden(hidden.at[batch], hidden.others[batch]))
+        for whole, some in zip(together, passed, strict=True):
+            for site in sites:
+                torch.testing.assert_close(some[site], whole[site][batch], rtol=1e-4, atol=1e-6)
     assert all(together[1][site].abs().max() > 0 for site in sites)
 
 
@@ -118,6 +129,23 @@ def test_a_clip_shorter_than_what_is_hidden_in_a_row_is_refused():
         hidden_frames(Wav2Vec2Config(), [0], 10, 0)
 
 
-def test_a_class_that_transformers_lacks_is_named():
+@pytest.mark.parametrize(
+    ("draw", "config", "named"),
+    [
+        (hidden_patches, BeitConfig(), "use_mask_token is false"),
+        (hidden_patches, DeiTConfig(patch_size=8), "encoder_stride is 16 and patch_size 8"),
+        (hidden_frames, Wav2Vec2Config(apply_spec_augment=False), "apply_spec_augment is false"),
+        (hidden_frames, Wav2Vec2Config(mask_time_prob=0.0), "mask_time_prob is 0"),
+    ],
+)
+def test_a_model_from_which_nothing_can_be_hidden_is_refused(draw, config, named):
+    with pytest.raises(DataError, match=f"the model's config: {named}"):
+        draw(config, [0], 64, 0)
+
+
+def test_a_class_that_transformers_lacks_or_of_another_family_is_named():
     with pytest.raises(ConfigError, match="transformers has no class ViTForNothing"):
         model_of("vit", architectures=["ViTForNothing"])
+    for named in ("BeitForMaskedImageModeling", "ViTConfig"):
+        with pytest.raises(ConfigError, match=f"architectures names {named}, which is no model of this type"):
+            model_of("vit", architectures=[named])

@@ -29,7 +29,10 @@ def drawn_class(task: str, config: Any) -> Any:
     if named := next(iter(getattr(config, "architectures", None) or ()), ""):
         if not hasattr(transformers, named):
             raise ValueError(f"transformers has no class {named}")
-        return getattr(transformers, named)
+        drawn = getattr(transformers, named)
+        if not isinstance(config, getattr(drawn, "config_class", None) or ()):
+            raise ValueError(f"architectures names {named}, which is no model of this type")
+        return drawn
     known = getattr(transformers, PERCEIVED[task])
     if type(config) not in known:
         raise ValueError(f"transformers has no {task} classifier of this type")

@@ -26,7 +26,7 @@ class Hidden:
     at: NDArray[np.bool_]
     others: NDArray[np.int64]
 
-    def of(self, pieces: slice) -> "Hidden":
+    def of(self, pieces: slice | NDArray[np.integer]) -> "Hidden":
         """Some of the pieces."""
         return Hidden(self.at[pieces], self.others[pieces])
 
@@ -37,7 +37,16 @@ def none_hidden(pieces: int) -> Hidden:
 
 
 def hidden_patches(config: Any, sequence: Iterable[int], patches: int, seed: int) -> Hidden:
-    """The same number of patches of every image, at least one."""
+    """The same number of patches of every image, at least one.
+
+    DataError where the model has nothing to put in place of a patch, or fills in pieces of another size.
+    """
+    if config.model_type == "beit":
+        if not config.use_mask_token:
+            raise DataError("the model's config: use_mask_token is false, so no patch can be hidden; set it to true")
+    elif config.encoder_stride != config.patch_size:
+        stride, patch = config.encoder_stride, config.patch_size
+        raise DataError(f"the model's config: encoder_stride is {stride} and patch_size {patch}; set them equal")
     number = max(1, round(SHARE.get(config.model_type, USUAL) * patches))
     at = np.stack([_patches(i, patches, number, seed) for i in sequence])
     return Hidden(at, np.zeros((*at.shape, 0), np.int64))
@@ -51,8 +60,13 @@ def _patches(piece: int, patches: int, number: int, seed: int) -> NDArray[np.boo
 def hidden_frames(config: Any, sequence: Iterable[int], frames: int, seed: int) -> Hidden:
     """Spans of ``mask_time_length`` frames, ``mask_time_prob`` of the clip at most, and ``num_negatives`` distractors.
 
-    Spans may overlap; at least ``mask_time_min_masks``, and one. DataError for clips that are no longer than a span.
+    Spans may overlap; at least ``mask_time_min_masks``, and one. DataError for clips that are no longer than a span,
+    and where the model hides nothing by its own config.
     """
+    if not config.apply_spec_augment:
+        raise DataError("the model's config: apply_spec_augment is false, so no frame can be hidden; set it to true")
+    if not config.mask_time_prob > 0:
+        raise DataError("the model's config: mask_time_prob is 0, so no frame can be hidden; set it as in training")
     length = max(2, config.mask_time_length)  # a frame alone has nothing to be told from
     if frames <= length:
         raise DataError(f"clips of {frames} frames, and the model hides {length} in a row; raise corpora.NAME.seconds")

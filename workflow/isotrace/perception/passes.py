@@ -28,6 +28,13 @@ def forward(model: Any, name: str, values: Tensor, given: Given | None = None) -
     return (model.get_encoder() if is_encoder_decoder(model) else model.base_model)(**{name: values})
 
 
+def asked(model: nn.Module, hidden: Hidden | None, device: torch.device) -> Given:
+    """What a head is given beside the pieces: what is hidden from it, if it fills in."""
+    head = head_of(model)
+    given = {} if head is None or hidden is None else head.given(hidden)
+    return {argument: tensor.to(device) for argument, tensor in given.items()}
+
+
 def streams(model: nn.Module, name: str, values: Tensor) -> dict[str, nn.Module]:
     """Every site by its module (of ``embed`` the module that reads it), from a pass over two inputs (2, ...)."""
 
@@ -59,8 +66,7 @@ def traced(
     finite.
     """
     head = head_of(model)
-    given = {} if head is None or hidden is None else head.given(hidden)
-    given = {argument: tensor.to(values.device) for argument, tensor in given.items()}
+    given = asked(model, hidden, values.device)
     with _recorded(sites, gradients=head is not None) as found, torch.set_grad_enabled(head is not None):
         output = forward(model, name, values, given)
     activations = {site: found[site].detach().float() for site in sites}

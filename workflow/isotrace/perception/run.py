@@ -32,7 +32,7 @@ from isotrace.perception.given import Given, bucket_of_positions, characters_of,
 from isotrace.perception.heads import head_of
 from isotrace.perception.held import Held
 from isotrace.perception.masks import Hidden, hidden_frames, hidden_patches, none_hidden
-from isotrace.perception.passes import NO_HEAD, forward, shape_of, streams, traced
+from isotrace.perception.passes import NO_HEAD, asked, forward, shape_of, streams, traced
 from isotrace.perception.tokens import seen
 from isotrace.store import create, fingerprint, seal_empty
 from isotrace.vectors.choose import Chosen, Counts, choose
@@ -84,7 +84,7 @@ def perceive(
             "special_ids": [],
             "missing": _missing(model, read),
         }
-        _seal_heads(model, read, plan.rows.bucket_at, heads_attempt, attributes, spec)
+        _seal_heads(model, read, plan.rows, heads_attempt, attributes, spec)
         held = Held(folder, _rows(model, plan, read, spec))
         stored = spec | {"arrays": {name: name if name in held.names() else None for name in VECTORS}}
         with (
@@ -98,36 +98,42 @@ def perceive(
 def _missing(model: nn.Module, read: Given) -> dict[str, str]:
     """What the stores lack, and why."""
     head = head_of(model)
-    without = {} if head else {"gradient": NO_HEAD}
-    if read.counts.size:
-        return without | {"loss": NO_HEAD}
-    return without | {"loss": NOT_BY_ROW if head and head.hides else OWN_ANSWER, "token_id": NO_IDS}
+    ids = {} if read.counts.size else {"token_id": NO_IDS}
+    if head is None:
+        return ids | {"gradient": NO_HEAD, "loss": NO_HEAD}
+    return ids | {"loss": NOT_BY_ROW if head.hides else OWN_ANSWER}
 
 
 def _seal_heads(
     model: nn.Module,
     read: Given,
-    bucket_at: NDArray[np.int16],
+    rows: "_Rows",
     heads: Attempt,
     attributes: dict[str, Any],
     spec: Mapping[str, Any],
 ) -> None:
-    """Attention sums over the evaluation pieces; bucket_at: of every position, (p, T).
+    """Attention sums over the evaluation pieces, from the pass that the rows are of.
 
     In attention every position is a key, a class token and what pads a clip among them; those two are of no bucket.
     """
-    making, held = fingerprint(dict(spec)), read.split == EVAL
+    making, held = fingerprint(dict(spec)), np.flatnonzero(read.split == EVAL)
     group = group_labels(read.sequence[held], GROUPS)
     how: dict[str, Any] = {"group": group, "batch_size": spec["batch_size"]}
+    inputs = read.values[held]
     if not read.counts.size:
-        how["run"] = lambda values: forward(model, read.name, _tensor(model, values))
+        inputs, how["run"] = held, lambda pieces: _passed(model, read, rows.hidden, pieces)
     try:
-        sums = grouped_sums(model, read.values[held], bucket_at[held], tuple(spec["names"]), **how)
+        sums = grouped_sums(model, inputs, rows.bucket_at[held], tuple(spec["names"]), **how)
     except Unavailable as missing:
         seal_empty(heads, attributes=attributes, fingerprint=making, reason=str(missing))
         return
     with create(heads, attributes, making) as root:
         write_heads(root, sums)
+
+
+def _passed(model: nn.Module, read: Given, hidden: Hidden, pieces: NDArray[np.intp]) -> None:
+    values = _tensor(model, read.values[pieces])
+    forward(model, read.name, values, asked(model, hidden.of(pieces), values.device))
 
 
 @dataclass(frozen=True)
