@@ -16,7 +16,7 @@ from isotrace.planning.lines import duration, size, text
 from isotrace.study import read
 from planned_smoke import REFERENCE, planned
 
-SUMMED = ("cache_gb", "checkpoints", "disk_gb", "moments_gb", "tokens", "weights_gb")
+SUMMED = ("bucket_files", "bucket_gb", "cache_gb", "checkpoints", "disk_gb", "moments_gb", "tokens", "weights_gb")
 
 # Seconds of one core a job of the demo took on the machine that REFERENCE describes, the median of two runs, with
 # the 0.65 s that Snakemake adds; and its peak memory in GB.
@@ -180,3 +180,21 @@ def test_the_command_prints_the_plan_and_writes_it(tmp_path, monkeypatch, capsys
     assert capsys.readouterr().out == text(planned(cores=3)) + "\n"
     assert main(["plan", "--configfile", str(config), "--cores", "0"]) == 1
     assert capsys.readouterr().err == "isotrace: error: plan --cores: 0 is not 1 or more\n"
+
+
+@pytest.mark.slow  # where .ci/run has installed boto3
+def test_rows_in_a_bucket_are_no_disk():
+    pytest.importorskip("boto3", reason="boto3 is not installed (extra s3)")
+    here, away = planned(), planned({"storage.cache": "s3://rows/mine"})
+    before, after = here["totals"], away["totals"]
+    assert (before["bucket_gb"], before["bucket_files"]) == (0, 0)
+    assert after["bucket_gb"] > after["cache_gb"] == before["cache_gb"]
+    assert after["disk_gb"] + after["bucket_gb"] == pytest.approx(before["disk_gb"])
+    assert after["files"] + after["bucket_files"] == before["files"]
+    assert after["disk_gb"] > after["moments_gb"] + after["weights_gb"]
+    disk, bucket = (line for line in text(away).splitlines() if line.startswith(("disk ", "bucket ")))
+    assert "cache" not in disk
+    assert bucket.split()[3:5] == size(after["bucket_gb"]).split()
+    assert not any(line.startswith("bucket") for line in text(here).splitlines())
+    one = max(model["cache_gb"] / model["checkpoints"] for model in away["models"].values())
+    assert any(line.endswith(size(one)) for line in away["notes"])

@@ -4,7 +4,7 @@ import json
 
 from configs import smoke
 from isotrace.planning.lines import text
-from planned_smoke import planned
+from planned_smoke import hub_series, planned
 
 
 def local(folder):
@@ -43,20 +43,6 @@ def test_a_family_without_a_known_size_is_said_to_be_left_out(tmp_path):
     assert " ? " in text(found)
 
 
-def hub_series(folder, bytes_):
-    """A source of three resolved checkpoints on the hub, and its config in the series file."""
-    architecture = smoke()["models"]["decoder"]["source"]["architecture"] | {"vocab_size": 512}
-    file = {"model.safetensors": {"bytes": bytes_, "sha256": "0" * 64}}
-    entry = {"repo": "org/tiny", "subfolder": None, "commit": "0" * 40, "files": file, "tokens_seen": None}
-    steps = (0, 1, 10)
-    checkpoints = [entry | {"label": f"step{n}", "step": n, "revision": f"step{n}"} for n in steps]
-    tokenizer = {"repo": "org/tiny", "revision": "main", "subfolder": None, "commit": "0" * 40, "files": {}}
-    known = {"model": "mine", "repo": "org/tiny", "total_steps": 10, "tokens_per_step": None, "config": architecture}
-    path = folder / "mine.json"
-    path.write_text(json.dumps(known | {"checkpoints": checkpoints, "tokenizer": tokenizer}))
-    return {"kind": "hub", "repo": "org/tiny", "series": str(path)}
-
-
 def test_a_series_on_the_hub_is_planned_from_its_series_file(tmp_path):
     source = hub_series(tmp_path, 10**9)
     found = planned({"models": {"mine": {"objective": "clm", "source": source}}})
@@ -65,6 +51,13 @@ def test_a_series_on_the_hub_is_planned_from_its_series_file(tmp_path):
     assert found["jobs"]["prefetch"]["n"] == 4
     cleaned = planned({"models": {"mine": {"objective": "clm", "source": source | {"clean": "after_capture"}}}})
     assert cleaned["models"]["mine"]["weights_gb"] == 2
+    kept = planned(
+        {
+            "models": {"mine": {"objective": "clm", "source": source | {"clean": "after_capture"}}},
+            "storage.weights": str(tmp_path),
+        }
+    )
+    assert kept["models"]["mine"]["weights_gb"] == 3
 
 
 def test_untrained_models_are_jobs_and_weights_of_their_own(tmp_path):

@@ -43,9 +43,13 @@ class Plan:
     @property
     def files(self) -> int:
         """Files of the three stores, manifests aside."""
-        roots = 3
-        attention = sum(_array(shape, 8) for shape in self.heads)
-        return roots + attention + sum(self._cache(n) for n in self.rows) + len(self.rows) * self._moments()
+        attention = 1 + sum(_array(shape, 8) for shape in self.heads)
+        return self.row_files + attention + 1 + len(self.rows) * self._moments()
+
+    @property
+    def row_files(self) -> int:
+        """Those of the rows, with the root of their store."""
+        return 1 + sum(self._cache(n) for n in self.rows)
 
     @property
     def allowed(self) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 from isotrace.planning.calibration import Calibration
 from isotrace.planning.costs import Cost, cost
 from isotrace.planning.jobs import Jobs, jobs
+from isotrace.planning.lines import size
 from isotrace.planning.work import Work, work_of
 from isotrace.study import Study
 
@@ -61,13 +62,16 @@ def plan(study: Study, speed: Calibration, *, cores: int, results: Path) -> dict
 
 def _model(study: Study, work: Work, costs: list[tuple[Jobs, Cost]]) -> dict[str, Any]:
     shape = work.shape
+    objects = work.row_files if study.storage.cache else 0
+    away = work.cache_bytes + _METADATA * objects if study.storage.cache else 0
     return {
-        "bucket_gb": _in_bucket(study, work) / _GB,
+        "bucket_files": objects,
+        "bucket_gb": away / _GB,
         "cache_gb": work.cache_bytes / _GB,
         "checkpoints": work.checkpoints,
         "core_hours": sum(one.n * c.seconds for one, c in costs) / _HOUR,
-        "disk_gb": (_disk(work) - _in_bucket(study, work)) / _GB,
-        "files": _files(work) + sum(_outputs(one) for one, _ in costs),
+        "disk_gb": (_disk(work) - away) / _GB,
+        "files": _files(work) - objects + sum(_outputs(one) for one, _ in costs),
         "jobs": sum(one.n for one, _ in costs),
         "kind": study.models[work.model].source.kind,
         "layers": shape.layers if shape else None,
@@ -78,11 +82,6 @@ def _model(study: Study, work: Work, costs: list[tuple[Jobs, Cost]]) -> dict[str
         "weights_gb": work.weights / _GB,
         "width": shape.width if shape else None,
     }
-
-
-def _in_bucket(study: Study, work: Work) -> int:
-    """Bytes that come to lie on object storage and not here."""
-    return work.cache_bytes if study.storage.cache else 0
 
 
 def _disk(work: Work) -> int:
@@ -116,7 +115,7 @@ def _by_rule(costs: list[tuple[Jobs, Cost]]) -> dict[str, dict[str, Any]]:
 def _totals(
     models: Mapping[str, Mapping[str, Any]], costs: list[tuple[Jobs, Cost]], works: Mapping[str, Work], cores: int
 ) -> dict[str, Any]:
-    summed = ("bucket_gb", "cache_gb", "checkpoints", "disk_gb", "moments_gb", "tokens", "weights_gb")
+    summed = ("bucket_files", "bucket_gb", "cache_gb", "checkpoints", "disk_gb", "moments_gb", "tokens", "weights_gb")
     core_hours = sum(one.n * c.seconds for one, c in costs) / _HOUR
     shared = sum(_outputs(one) for one, _ in costs if not one.model)
     return {
@@ -166,8 +165,7 @@ def _notes(study: Study, works: Mapping[str, Work]) -> list[str]:
     if study.capture.moments_tokens == "all" and study.tokens.max_sequences is None:
         found.append("capture.moments_tokens: all reads more sequences than counted here; tokens.max_sequences is null")
     if study.storage.cache:
-        found.append(
-            "rows lie in the bucket; those of one checkpoint a job, which are here for a while, are not counted"
-        )
+        most = max(work.cache_bytes / max(work.checkpoints, 1) for work in works.values()) / _GB
+        found.append(f"each capture also keeps the rows of its checkpoint here until they are sent: up to {size(most)}")
     found.append("capture is timed on the CPU; text is not counted, and a corpus of gigabytes takes its own time")
     return found

@@ -37,10 +37,11 @@ def text(plan: Mapping[str, Any]) -> str:
 
 def _kept(totals: Mapping[str, Any]) -> list[str]:
     """What lies here, and what in a bucket."""
-    away = totals["bucket_gb"]
-    rows = "" if away else f"cache {size(totals['cache_gb'])}, "
+    away, objects = totals["bucket_gb"], totals["bucket_files"]
+    rows = "" if objects else f"cache {size(totals['cache_gb'])}, "
     here = f"{rows}moments {size(totals['moments_gb'])}, weights {size(totals['weights_gb'])}"
-    return [f"disk      up to {size(totals['disk_gb'])}: {here}", *([f"bucket    up to {size(away)}"] if away else [])]
+    disk = f"disk      up to {size(totals['disk_gb'])}: {here}"
+    return [disk, f"bucket    up to {size(away)} of rows in about {objects:,} objects"] if objects else [disk]
 
 
 def _row(model: Mapping[str, Any]) -> list[str]:

@@ -76,6 +76,11 @@ class Work:
         """Files of all stores, their manifests and Snakemake's timestamps among them."""
         return 0 if self.store is None else self.checkpoints * (self.store.files + _MANIFESTS + _TIMESTAMPS)
 
+    @property
+    def row_files(self) -> int:
+        """Files of the rows of all checkpoints."""
+        return 0 if self.store is None else self.checkpoints * self.store.row_files
+
 
 def work_of(study: Study, model: str, results: Path) -> Work:
     """Plan one model; ``results`` is where a config that a rule has fetched may lie already."""
@@ -159,11 +164,11 @@ _GROUPS = 20
 def _weights(study: Study, series: Series, shape: Shape | None) -> int:
     """Bytes of the checkpoints that rules write, as their hub lists them, else in float32.
 
-    Of those that are removed once captured, one is captured while the next is fetched.
+    Of those that are removed once captured, one is captured while the next is fetched; a folder in common keeps all.
     """
     made = [_bytes(series.downloads.get(found.id, {}), shape) for found in series.found if found.made_by]
     source = study.models[series.model].source
-    if isinstance(source, Hub) and source.clean == "after_capture":
+    if isinstance(source, Hub) and source.clean == "after_capture" and not study.storage.weights:
         made = sorted(made)[-2:]
     return sum(made)
 
