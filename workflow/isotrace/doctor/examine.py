@@ -8,7 +8,7 @@ from isotrace.doctor.cluster import Ask, ask
 from isotrace.doctor.findings import Finding, fail, ok
 from isotrace.doctor.hub import hub
 from isotrace.doctor.machine import Machine
-from isotrace.doctor.places import places, reach
+from isotrace.doctor.places import on_another_disk, places, reach
 from isotrace.errors import IsotraceError
 from isotrace.plan import plan
 from isotrace.planning.calibration import Calibration
@@ -69,7 +69,7 @@ def _folders(study: Study | None) -> list[Path]:
 def _fits(study: Study, machine: Machine, cores: int, try_bucket: Callable[[str], None]) -> Iterator[Finding]:
     planned = plan(study, ANY_SPEED, cores=cores, results=study.results)
     yield from sizes.unknown(planned["models"])
-    yield from sizes.disk(machine, planned["totals"])
+    yield from sizes.disk(machine, planned["totals"], on_another_disk(study, planned["models"], machine.folder))
     yield from places(study, planned["totals"], try_bucket)
     yield sizes.memory(machine, planned["totals"], cores)
     yield sizes.threads(machine, study, cores)

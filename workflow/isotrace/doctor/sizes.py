@@ -16,9 +16,9 @@ _SPARE = 1.1
 """Disk left beside the plan, which counts no tables and figures."""
 
 
-def disk(machine: Machine, totals: Mapping[str, Any]) -> Iterator[Finding]:
-    """Bytes and files, against what may still be written at the results folder."""
-    planned, held, free = totals["disk_gb"], machine.held / _GB, machine.disk / _GB
+def disk(machine: Machine, totals: Mapping[str, Any], elsewhere: float = 0.0) -> Iterator[Finding]:
+    """Bytes and files, against what may still be written at the results folder; ``elsewhere``: GB on another disk."""
+    planned, held, free = totals["disk_gb"] - elsewhere, machine.held / _GB, machine.disk / _GB
     there = f", {size(held)} of it there" if held else ""
     said = f"{size(planned)} planned{there}, {size(free)} free at {machine.folder}"
     do = "free space, choose another folder with pathvars.results, or lower sample.rows_per_bucket (isotrace plan)"
