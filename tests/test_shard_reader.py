@@ -12,7 +12,7 @@ from isotrace.store import create, open_store, put
 from sealed import MAKING
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     shape=st.tuples(st.integers(1, 5), st.integers(1, 11), st.integers(1, 4)),
     run=st.integers(1, 4),

@@ -80,7 +80,7 @@ def test_the_largest_error_of_a_row_is_an_attribute(tmp_path, dtype):
     assert array.attrs["max_relative_error"] > 1e-5
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     data=st.data(),
     shape=st.tuples(st.integers(1, 4), st.integers(0, 60), st.integers(1, 6)),

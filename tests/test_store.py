@@ -36,7 +36,7 @@ shapes = hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=7)
 dtypes = st.sampled_from(["float32", "float64", "int32", "int64", "int16", "int8", "bool"])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=st.data(), shape=shapes, dtype=dtypes)
 def test_any_array_comes_back_to_the_bit(tmp_path_factory, data, shape, dtype):
     values = data.draw(hnp.arrays(dtype, shape))

@@ -77,7 +77,7 @@ def test_rows_sort_by_step_depth_and_natural_bucket():
     assert list(table["bucket"][:2]) == ["b2", "b10"]
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.permutations(range(6)))
 def test_order_of_parts_does_not_matter(order):
     parts = [joined(geometry(bucket=f"b{i}")) for i in range(6)]

@@ -33,7 +33,7 @@ def assert_same(found, wanted):
         np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=1e-9, atol=limit)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(n=st.integers(1, 80), cuts=st.lists(st.integers(0, 80), max_size=6), offset=st.sampled_from([0.0, 1.0, 1000.0]))
 def test_any_cutting_gives_the_moments_of_the_whole(n, cuts, offset):
     values = rows(n, offset)

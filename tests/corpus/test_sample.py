@@ -123,10 +123,7 @@ def test_a_sequence_always_has_a_mask_unless_all_is_special() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (
-            {"sequences": {"fit": 41, "eval": 15}},
-            "sample.sequences.fit: 41 are asked for, the text has 40",
-        ),
+        ({"sequences": {"fit": 41, "eval": 15}}, "sample.sequences.fit: 41 are asked for, the text has 40"),
         ({"sequences": {"fit": 30, "eval": 0}}, "bucket b0 has no token in the eval sequences"),
     ],
 )

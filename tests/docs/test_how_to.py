@@ -74,13 +74,19 @@ def trained() -> None:
     exec(compile(source, block.title, "exec"), {"model": model, "dataset": dataset, "tokenizer": tokenizer})
 
 
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """The working folder: a copy of the repository with a text and a Trainer's run of the page in it."""
+    folder = copy_repository(tmp_path / "isotrace")
+    monkeypatch.chdir(folder)
+    texts(folder)
+    trained()
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_the_page_on_a_trainers_own_run(tmp_path, monkeypatch):
-    clone = copy_repository(tmp_path / "isotrace")
-    monkeypatch.chdir(clone)
-    texts(clone)
-    trained()
+def test_the_page_on_a_trainers_own_run(clone):
     write_files("how-to/trainer-run.md", clone)
     assert {p.name for p in Path("runs/mine").iterdir()} >= {f"checkpoint-{n}" for n in (1, 2, 4, 8)}
     config = Path("mine.yaml")
@@ -94,12 +100,8 @@ def test_the_page_on_a_trainers_own_run(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_a_drafted_config_of_a_trainers_run_goes_to_the_end(tmp_path, monkeypatch):
-    clone = copy_repository(tmp_path / "isotrace")
-    monkeypatch.chdir(clone)
-    texts(clone)
+def test_a_drafted_config_of_a_trainers_run_goes_to_the_end(clone):
     (clone / "texts" / "two.txt").write_text(2 * WORDS)
-    trained()
     ran(clone, ["new", "runs/mine", "--text", "texts/*.txt"])
     with Path("mine.yaml").open("a") as config:  # fewer processes and figures, for the test's time
         config.write("execution: {batch_buckets: true}\nfigures: {names: [energy_over_training]}\n")

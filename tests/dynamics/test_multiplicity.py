@@ -9,7 +9,7 @@ from statsmodels.stats.multitest import multipletests
 from isotrace.dynamics.multiplicity import benjamini_hochberg
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.integers(0, 5))
 def test_missing_members_are_held_out(p_values, missing):
     adjusted = benjamini_hochberg([*p_values, *[np.nan] * missing])

@@ -58,7 +58,7 @@ def test_courses_have_variance_one_and_the_stated_correlation():
     assert np.mean(y[:, 1:] * y[:, :-1]) == pytest.approx(0.8, abs=0.03)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(1, 2000), st.floats(0, 1))
 def test_power_of_draws_is_the_chance_of_few_draws_reaching(draws, tail):
     found = power_of_draws(draws, tail, alpha=0.05)

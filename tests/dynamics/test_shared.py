@@ -25,7 +25,7 @@ def test_the_example_of_shrout_and_fleiss():
     assert (found.lo, found.hi) == pytest.approx((0.342, 0.946), abs=1e-3)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(0, 999), st.floats(0.1, 10), st.floats(-5, 5))
 def test_levels_of_cells_units_and_order_do_not_matter(seed, scale, shift):
     rng = np.random.default_rng(seed)

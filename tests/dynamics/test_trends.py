@@ -12,7 +12,7 @@ from isotrace.dynamics.trends import block_permutation_p, kendall_tau, shuffled_
 VALUES = st.lists(st.integers(-5, 5), min_size=4, max_size=12)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(VALUES)
 def test_tau_is_scipys_with_ties(values):
     y = np.array(values, float)
@@ -24,7 +24,7 @@ def test_tau_is_scipys_with_ties(values):
         assert tau == pytest.approx(kendalltau(x, y).statistic, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(VALUES, st.floats(0.5, 3), st.floats(-2, 2))
 def test_slope_is_scipys_and_moves_with_units(values, scale, shift):
     y = np.array(values, float)

@@ -17,7 +17,7 @@ def average(part: Cloud) -> float:
     return float(part.values.mean())
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 1000), offset=st.sampled_from([0.0, 1000.0]))
 def test_sums_of_a_deleted_group_equal_those_of_the_rest(seed: int, offset: float) -> None:
     random = np.random.default_rng(seed)

@@ -48,7 +48,7 @@ def test_rotation_and_shift_do_not_matter() -> None:
     assert again == pytest.approx(found, abs=0.01)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(order=st.floats(0.5, 4), offset=st.floats(0, 0.3), scale=st.floats(1e-4, 1e4))
 def test_an_exact_law_is_found_in_any_unit(order: float, offset: float, scale: float) -> None:
     t = np.linspace(0.05, 1, 200)

@@ -64,7 +64,7 @@ def test_one_massive_row_shows_in_max_over_median() -> None:
     assert max_over_median_norm(rows) == pytest.approx(1000 / np.median(np.linalg.norm(rows, axis=1)))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 1000), scale=st.floats(1e-6, 1e6))
 def test_rotation_scale_and_order_do_not_matter(seed: int, scale: float) -> None:
     rows = cloud(seed)

@@ -164,7 +164,7 @@ def test_contextual_means_use_the_same_occurrences_at_every_site() -> None:
     assert len(contextual_means(rows, excluded=NONE, occurrences=21, seed=0)[0]) == 0
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=5, max_size=40))
 def test_spearman_equals_scipy_with_ties(pairs: list[tuple[int, int]]) -> None:
     x, y = np.array(pairs, float).T

@@ -61,7 +61,7 @@ def test_ustat_is_the_average_over_distinct_rows() -> None:
     assert float(sums_of(moments(x)).ustat) == pytest.approx(expected, rel=1e-9)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**32 - 1),
     scale=st.floats(1e-6, 1e6),

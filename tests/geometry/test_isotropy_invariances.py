@@ -44,7 +44,7 @@ def estimates(rows: np.ndarray, sequence: np.ndarray) -> dict[str, float]:
     }
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=SEEDS, scale=st.floats(1e-6, 1e6), shift=st.floats(-1e3, 1e3), heavy=st.booleans())
 def test_all_four_ignore_rotation_scale_translation_and_order(seed, scale, shift, heavy):
     rng = np.random.default_rng(seed)
@@ -55,7 +55,7 @@ def test_all_four_ignore_rotation_scale_translation_and_order(seed, scale, shift
     assert after == pytest.approx(before, rel=1e-6, abs=1e-6)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=SEEDS, extra=st.integers(1, 30))
 def test_null_dimensions_count_in_the_denominator_and_nowhere_else(seed, extra):
     rows = drawn(seed)
@@ -68,7 +68,7 @@ def test_null_dimensions_count_in_the_denominator_and_nowhere_else(seed, extra):
     assert after["star"] == pytest.approx(float(isoscore(s.trace, spread, D + extra)), rel=1e-9)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=SEEDS, copies=st.integers(2, 4))
 def test_copies_of_the_data_set_change_the_estimators_that_read_n_and_no_others(seed, copies):
     rows = drawn(seed)
@@ -83,7 +83,7 @@ def test_copies_of_the_data_set_change_the_estimators_that_read_n_and_no_others(
     assert weights[1] == pytest.approx(weights[0] / copies, rel=1e-9) or weights[0] == 1
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(seed=SEEDS)
 def test_copies_within_their_sequences_leave_the_interval_of_the_plug_in_as_it_was(seed):
     rows = drawn(seed)
@@ -98,7 +98,7 @@ def test_copies_within_their_sequences_leave_the_interval_of_the_plug_in_as_it_w
     assert margin(more, other) < margin(rows, SEQUENCE)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=SEEDS, n=st.integers(3, 60), d=st.integers(2, 12), power=st.sampled_from([0.0, 0.5, 1.0, 2.0]))
 def test_the_plug_in_is_the_score_of_the_authors_package(seed, n, d, power):
     rows = np.random.default_rng(seed).standard_normal((n, d)) * np.arange(1, d + 1) ** (-power / 2)

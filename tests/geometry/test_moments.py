@@ -36,7 +36,7 @@ def test_agrees_with_numpy() -> None:
     assert m.q4 == pytest.approx(q @ q)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(CLOUDS, st.lists(st.floats(0, 1), max_size=4))
 def test_any_chunking_gives_the_whole(shape: tuple[int, int, int, float], cuts: list[float]) -> None:
     x = cloud(*shape)
@@ -44,7 +44,7 @@ def test_any_chunking_gives_the_whole(shape: tuple[int, int, int, float], cuts: 
     close(merge_all(moments(x[a:b]) for a, b in pairwise(edges)), moments(x))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(CLOUDS, st.floats(0, 1))
 def test_drop_undoes_merge(shape: tuple[int, int, int, float], cut: float) -> None:
     x = cloud(*shape)

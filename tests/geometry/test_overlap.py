@@ -42,7 +42,7 @@ def test_the_same_and_a_foreign_subspace(degrees, overlap, p_value):
 
 
 @given(d=st.integers(5, 20), k=st.integers(1, 4), seed=st.integers(0, 1000))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_angles_are_those_of_scipy_and_neither_side_nor_rotation_matters(d, k, seed):
     a, b = frame(d, k, seed), frame(d, k, seed + 1)
     found = subspace_overlap(a, b, **NULL)

@@ -9,7 +9,7 @@ from isotrace.errors import DataError
 from isotrace.geometry.semi_nmf import semi_nmf
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.sampled_from([1e-3, 1.0, 1e3]))
 def test_objective_never_rises(seed: int, rank: int, scale: float) -> None:
     x = np.random.default_rng(seed).standard_normal((40, 6)) * scale

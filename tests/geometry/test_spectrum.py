@@ -79,7 +79,7 @@ def test_partition_ratio_of_a_symmetric_cloud_is_one_and_long_rows_do_not_overfl
     assert partition_ratio(np.array([[1e4, 0.0], [0.0, 1.0]]), np.eye(2)) == 0.0
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 1000), scale=st.floats(1e-4, 1e4))
 def test_rotation_and_scale_do_not_matter(seed: int, scale: float) -> None:
     random = np.random.default_rng(seed)

@@ -79,7 +79,7 @@ def test_directions_without_variance_are_nan() -> None:
     assert np.isnan(variance[2:]).all()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.lists(st.floats(1e-9, np.pi / 2), min_size=1, max_size=3))
 def test_principal_angles_recover_planted_ones(seed: int, planted: list[float]) -> None:
     k = len(planted)

@@ -61,7 +61,7 @@ def test_cosines_are_means_over_pairs() -> None:
     assert found["across"] == pytest.approx(products[~same].mean())
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(scale=st.floats(0.01, 100), seed=st.integers(0, 2**32 - 1))
 def test_cosines_do_not_depend_on_lengths(scale, seed) -> None:
     rng = np.random.default_rng(seed)

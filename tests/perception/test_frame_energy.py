@@ -17,7 +17,7 @@ def test_a_patch_has_the_variance_that_it_was_given() -> None:
     np.testing.assert_allclose(patch_energy(pixels, (4, 4)), [[0, 1, 0, 0]])
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1))
 def test_brightness_and_order_within_a_patch_play_no_part(seed: int) -> None:
     rng = np.random.default_rng(seed)

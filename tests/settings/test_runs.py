@@ -29,7 +29,7 @@ def test_each_seed_is_a_model_and_the_group_is_none():
     assert Params(study).dynamics("dynamics")["runs"] == study.groups
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(SEEDS)
 def test_a_run_differs_from_the_same_model_written_out_in_nothing(seeds):
     """A run's training reads what it would if it stood in the config by itself."""

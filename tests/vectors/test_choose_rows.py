@@ -84,7 +84,7 @@ def test_no_more_rows_than_asked_for_and_each_once(known, counts):
     assert places(known, chosen) == sorted(places(known, chosen), key=lambda p: (p[2], p[0], p[1]))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1))
 def test_the_order_of_a_dumps_rows_plays_no_part(known, counts, seed):
     order = np.random.default_rng(seed).permutation(len(known.token_id))

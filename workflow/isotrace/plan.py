@@ -62,8 +62,7 @@ def plan(study: Study, speed: Calibration, *, cores: int, results: Path) -> dict
 
 def _model(study: Study, work: Work, costs: list[tuple[Jobs, Cost]]) -> dict[str, Any]:
     shape = work.shape
-    objects = work.row_files if study.storage.cache else 0
-    away = work.cache_bytes + _METADATA * objects if study.storage.cache else 0
+    objects, away = _in_bucket(work) if study.storage.cache else (0, 0)
     return {
         "bucket_files": objects,
         "bucket_gb": away / _GB,
@@ -82,6 +81,11 @@ def _model(study: Study, work: Work, costs: list[tuple[Jobs, Cost]]) -> dict[str
         "weights_gb": work.weights / _GB,
         "width": shape.width if shape else None,
     }
+
+
+def _in_bucket(work: Work) -> tuple[int, int]:
+    """Objects of the rows, and their bytes."""
+    return work.row_files, work.cache_bytes + _METADATA * work.row_files
 
 
 def _disk(work: Work) -> int:

@@ -14,11 +14,16 @@ PERCEIVED = {
 """Task without a loss of text -> transformers' classes by config, with a head that classifies where there are any."""
 
 
+def _named(config: Any) -> str:
+    """The class that a config names first, empty where it names none."""
+    return next(iter(getattr(config, "architectures", None) or ()), "")
+
+
 def stored_class(config: Any) -> str:
     """Name of the class that the config of a stored checkpoint names; AutoModel where it names none that is known."""
     import transformers
 
-    named = next(iter(getattr(config, "architectures", None) or ()), "")
+    named = _named(config)
     return named if hasattr(transformers, named) else "AutoModel"
 
 
@@ -26,7 +31,7 @@ def drawn_class(task: str, config: Any) -> Any:
     """The class that a config names, else the one of the task; ValueError where transformers has none."""
     import transformers
 
-    if named := next(iter(getattr(config, "architectures", None) or ()), ""):
+    if named := _named(config):
         if not hasattr(transformers, named):
             raise ValueError(f"transformers has no class {named}")
         drawn = getattr(transformers, named)

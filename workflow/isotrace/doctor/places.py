@@ -14,7 +14,7 @@ from isotrace.doctor.machine import existing
 from isotrace.errors import IsotraceError
 from isotrace.planning.lines import size
 from isotrace.storage.bucket import Bucket
-from isotrace.storage.shared import shared_file
+from isotrace.storage.shared import path_in_repo, shared_file
 from isotrace.study import Study
 
 PROBE = f"isotrace-doctor-{os.getpid()}"
@@ -42,9 +42,9 @@ def to_fetch(study: Study, folder: Path) -> int:
     sizes = {}
     for series in study.series.values():
         for download in series.downloads.values():
-            inside = f"{download['subfolder']}/" if download.get("subfolder") else ""
             for name, file in download["files"].items():
-                sizes[shared_file(folder, download["repo"], str(download["commit"]), inside + name)] = file["bytes"]
+                path = path_in_repo(download["subfolder"], name)
+                sizes[shared_file(folder, download["repo"], str(download["commit"]), path)] = file["bytes"]
     return sum(size for file, size in sizes.items() if not file.is_file())
 
 

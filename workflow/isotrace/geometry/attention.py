@@ -82,9 +82,15 @@ def _layer_table(sums: HeadSums) -> pd.DataFrame:
     frame = pd.MultiIndex.from_product(axes, names=["head", "query_bucket", "key_bucket"]).to_frame(index=False)
     for name, values in measures.items():
         frame[name] = np.broadcast_to(values, sign.shape).ravel()
-    frame = frame.drop_duplicates(["head", "query_bucket", "key_bucket"], keep="last").assign(layer=sums.layer)
+    frame = all_once(frame).assign(layer=sums.layer)
     frame["reason"] = [_reason(row) for row in frame.to_dict("records")]
     return frame[COLUMNS]
+
+
+def all_once(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a layer, of those with one key the last: ``all`` over everything, where a bucket is called so too."""
+    keys = [name for name in ("head", "query_bucket", "key_bucket", "column") if name in frame]
+    return frame.drop_duplicates(keys, keep="last")
 
 
 def with_all(sums: Float) -> Float:

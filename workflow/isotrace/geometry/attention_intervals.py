@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from isotrace.geometry.attention import ALL, drift_and_sharpness
+from isotrace.geometry.attention import ALL, all_once, drift_and_sharpness
 from isotrace.geometry.head_sums import SHARPNESS, Grouped, less, without_second
 from isotrace.geometry.jackknife import margins
 
@@ -51,8 +51,7 @@ def _layer(sums: Grouped, confidence: float) -> pd.DataFrame:
             at, half = value[c, h, q, k], margin[c, h, q, k]
             reason = "no value: see the attention table" if np.isnan(at) else why if np.isnan(half) else ""
             rows.append((whole.layer, h, query, key, column, at, at - half, at + half, reason))
-    frame = pd.DataFrame(rows, columns=COLUMNS)
-    return frame.drop_duplicates(["head", "query_bucket", "key_bucket", "column"], keep="last")
+    return all_once(pd.DataFrame(rows, columns=COLUMNS))
 
 
 def _shown(column: str, query: str, key: str) -> bool:

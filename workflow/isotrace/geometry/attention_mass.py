@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from isotrace.geometry.attention import ALL, with_all
+from isotrace.geometry.attention import ALL, all_once, with_all
 from isotrace.geometry.attention_intervals import ALONE, FEW
 from isotrace.geometry.head_sums import Grouped, HeadSums, less, without_second
 from isotrace.geometry.jackknife import margins
@@ -52,7 +52,7 @@ def _layer(sums: Grouped, confidence: float) -> pd.DataFrame:
     frame["reason"] = ""
     for where, reason in reasons:
         frame.loc[where, "reason"] = reason
-    return frame.drop_duplicates(["head", "query_bucket", "key_bucket"], keep="last")[COLUMNS]
+    return all_once(frame)[COLUMNS]
 
 
 def _mass_and_share(sums: HeadSums) -> tuple[Float, Float]:

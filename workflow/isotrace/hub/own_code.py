@@ -11,6 +11,7 @@ from isotrace.errors import DataError
 from isotrace.filehash import file_sha256
 from isotrace.hub.client import Client
 from isotrace.settings.sources import Hub
+from isotrace.storage.shared import path_in_repo
 
 
 def pinned_code(name: str, source: Hub, client: Client) -> dict[str, Any] | None:
@@ -35,6 +36,5 @@ def pinned_code(name: str, source: Hub, client: Client) -> dict[str, Any] | None
 
 
 def _listed(client: Client, source: Hub, commit: str, name: str, folder: Path) -> dict[str, Any]:
-    path = f"{source.subfolder}/{name}" if source.subfolder else name
-    found = client.download(source.repo, commit, path, folder)
+    found = client.download(source.repo, commit, path_in_repo(source.subfolder, name), folder)
     return {"bytes": found.stat().st_size, "sha256": file_sha256(found)}

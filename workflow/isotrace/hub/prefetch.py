@@ -15,7 +15,7 @@ from isotrace.errors import DataError
 from isotrace.filehash import file_sha256
 from isotrace.hub.client import Client
 from isotrace.hub.slots import slot
-from isotrace.storage.shared import shared_file, taken
+from isotrace.storage.shared import path_in_repo, shared_file, taken
 from isotrace.store import write_json
 
 MANIFEST = "prefetch.json"
@@ -94,7 +94,7 @@ def fetch(
         )
     partial.mkdir(parents=True, exist_ok=True)
     repo, client = download["repo"], Client(pause=pause)
-    paths = {name: f"{download['subfolder']}/{name}" if download["subfolder"] else name for name in files}
+    paths = {name: path_in_repo(download["subfolder"], name) for name in files}
     common = {name: shared_file(shared, repo, commit, path) for name, path in paths.items()} if shared else {}
     _require_space({name: file for name, file in files.items() if not _is_there(common.get(name))}, partial)
 

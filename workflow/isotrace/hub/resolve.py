@@ -20,6 +20,7 @@ from isotrace.hub.own_code import pinned_code
 from isotrace.settings.inputs import Model
 from isotrace.settings.media import MEDIA
 from isotrace.settings.sources import Hub
+from isotrace.storage.shared import path_in_repo
 
 SAFE = (("model.safetensors", "model-*-of-*.safetensors"), "model.safetensors.index.json")
 PICKLED = (("pytorch_model.bin", "pytorch_model-*-of-*.bin"), "pytorch_model.bin.index.json")
@@ -155,7 +156,7 @@ def _config(client: Client, checkpoints: list[dict[str, Any]]) -> dict[str, Any]
     first = next((entry for entry in checkpoints if "config.json" in entry["files"]), None)
     if first is None:
         return {}
-    path = f"{first['subfolder']}/config.json" if first["subfolder"] else "config.json"
+    path = path_in_repo(first["subfolder"], "config.json")
     with TemporaryDirectory() as folder:
         text = client.download(first["repo"], first["commit"], path, Path(folder)).read_text(encoding="utf-8")
     try:

@@ -119,6 +119,6 @@ def coordinates_of(
         split=read.split[piece].astype(np.int64),
         loss=np.full(len(piece), np.nan, np.float32),
         positions_known=True,
-        masked=hidden.at[piece, position] if hidden.at.size else np.zeros(len(piece), np.bool_),
+        masked=hidden.at[piece, position],
     )
     return known, bucket

@@ -5,7 +5,7 @@ self-supervised ones for what was hidden from them, see ``masks``.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from isotrace.perception.masks import Hidden
+from isotrace.perception.masks import Hidden, hidden_frames, hidden_patches
 
 Given = Mapping[str, Tensor]
 
@@ -66,19 +66,22 @@ def _told_apart(output: Any, _values: Tensor, _given: Given) -> Tensor:
 
 @dataclass(frozen=True)
 class Head:
-    """``hides``: patches, frames or ""; ``given``: arguments beside the pieces; ``loss`` of output, pieces, given."""
+    """``given``: arguments beside the pieces; ``loss`` of output, pieces and those arguments.
 
-    hides: str
+    hides: draws what is to be filled in, from config, pieces, patches or frames of each, seed; None: nothing is.
+    """
+
+    hides: Callable[[Any, Iterable[int], int, int], Hidden] | None
     given: Callable[[Hidden], dict[str, Tensor]]
     loss: Callable[[Any, Tensor, Given], Tensor]
 
 
 HEADS = (
-    (r"Classification", Head("", _nothing, _own_answer)),
-    (r"ForCTC$", Head("", _nothing, _own_answer)),
-    (r"^BeitForMaskedImageModeling$", Head("patches", _hidden_patches, _own_visual_tokens)),
-    (r"^(ViT|DeiT)ForMaskedImageModeling$", Head("patches", _hidden_patches, _hidden_pixels)),
-    (r"^Wav2Vec2(Conformer)?ForPreTraining$", Head("frames", _hidden_frames, _told_apart)),
+    (r"Classification", Head(None, _nothing, _own_answer)),
+    (r"ForCTC$", Head(None, _nothing, _own_answer)),
+    (r"^BeitForMaskedImageModeling$", Head(hidden_patches, _hidden_patches, _own_visual_tokens)),
+    (r"^(ViT|DeiT)ForMaskedImageModeling$", Head(hidden_patches, _hidden_patches, _hidden_pixels)),
+    (r"^Wav2Vec2(Conformer)?ForPreTraining$", Head(hidden_frames, _hidden_frames, _told_apart)),
 )
 """Names of transformers' classes -> what their head is asked."""
 

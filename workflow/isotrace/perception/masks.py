@@ -31,9 +31,9 @@ class Hidden:
         return Hidden(self.at[pieces], self.others[pieces])
 
 
-def none_hidden(pieces: int) -> Hidden:
-    """Nothing is hidden."""
-    return Hidden(np.zeros((pieces, 0), np.bool_), np.zeros((pieces, 0, 0), np.int64))
+def none_hidden(pieces: int, number: int) -> Hidden:
+    """Nothing is hidden, of so many patches or frames a piece."""
+    return Hidden(np.zeros((pieces, number), np.bool_), np.zeros((pieces, number, 0), np.int64))
 
 
 def hidden_patches(config: Any, sequence: Iterable[int], patches: int, seed: int) -> Hidden:

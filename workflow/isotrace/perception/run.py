@@ -31,7 +31,7 @@ from isotrace.perception.characters import places
 from isotrace.perception.given import Given, bucket_of_positions, characters_of, coordinates_of, given
 from isotrace.perception.heads import head_of
 from isotrace.perception.held import Held
-from isotrace.perception.masks import Hidden, hidden_frames, hidden_patches, none_hidden
+from isotrace.perception.masks import Hidden, none_hidden
 from isotrace.perception.passes import NO_HEAD, asked, forward, shape_of, streams, traced
 from isotrace.perception.tokens import seen
 from isotrace.store import create, fingerprint, seal_empty
@@ -199,11 +199,10 @@ def _tokens(model: nn.Module, read: Given, positions: int, spec: Mapping[str, An
 
 def _hidden(model: nn.Module, read: Given, number: int, seed: int) -> Hidden:
     """What the head of a model is asked to fill in, of so many patches or frames a piece."""
-    head, config = head_of(model), model.config
-    if head is None or not head.hides:
-        return none_hidden(len(read.sequence))
-    draw = hidden_patches if head.hides == "patches" else hidden_frames
-    return draw(config, map(int, read.sequence), number, seed)
+    head = head_of(model)
+    if head is None or head.hides is None:
+        return none_hidden(len(read.sequence), number)
+    return head.hides(model.config, map(int, read.sequence), number, seed)
 
 
 def _characters(model: nn.Module, read: Given, _positions: int, spec: Mapping[str, Any]) -> _Rows:
@@ -216,7 +215,7 @@ def _characters(model: nn.Module, read: Given, _positions: int, spec: Mapping[st
     if spec["exclude_first"]:
         bucket_at[:, 0] = NONE
     chosen = choose(known, Counts(read.counts, ()), spec)
-    return _Rows(known, chosen, bucket_at, none_hidden(len(read.sequence)), length=length)
+    return _Rows(known, chosen, bucket_at, none_hidden(*read.values.shape), length=length)
 
 
 def _rows(model: nn.Module, plan: _Plan, read: Given, spec: Mapping[str, Any]) -> dict[str, NDArray[np.float32]]:

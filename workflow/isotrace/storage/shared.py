@@ -13,6 +13,11 @@ from pathlib import Path
 from isotrace.locks import alone
 
 
+def path_in_repo(subfolder: str | None, name: str) -> str:
+    """Where a file of a download lies in its repo."""
+    return f"{subfolder}/{name}" if subfolder else name
+
+
 def shared_file(place: Path, repo: str, commit: str, path: str) -> Path:
     """Where a file of a repo at a commit lies in the common folder."""
     return place / repo.replace("/", "--") / commit / path
